@@ -1,7 +1,8 @@
 """From the repository to HTML: Sphinx, with MyST for Markdown and Furo for the looks.
 
-Every warning is an error: a link or an anchor that leads nowhere, a page that no listing has, a block that cannot be highlighted.
-The site asks no other host for anything, and its search needs no server: the index is a script.
+Every warning is an error: a link or an anchor that leads nowhere, a page that no listing has, a
+block that cannot be highlighted. The site asks no other host for anything, and its search needs no
+server: the index is a script.
 """
 
 import shutil

@@ -1,6 +1,7 @@
 """Sphinx's settings.
 
-Every warning is an error. The site asks no other host for anything, and its search needs no server: the index is a script.
+Every warning is an error. The site asks no other host for anything, and its search needs no server:
+the index is a script.
 """
 
 from pathlib import Path

@@ -1,8 +1,9 @@
 """The repository's pages as Sphinx reads them: each at its place on the site, with links that fit.
 
-On the site a page of `docs/` stands at the top, and those of the repository's root below `project/`; the README is the first page.
-A link to a program leads to a page that shows it, a link to any other file to a copy of the file. Where a link leads to nothing that the
-site has, it stays as it is, and Sphinx refuses it.
+On the site a page of `docs/` stands at the top, and those of the repository's root below
+`project/`; the README is the first page. A link to a program leads to a page that shows it, a link
+to any other file to a copy of the file. Where a link leads to nothing that the site has, it stays
+as it is, and Sphinx refuses it.
 """
 
 import os

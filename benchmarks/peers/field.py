@@ -22,7 +22,8 @@ class Peer:
         runtime: What runs the driver: the environment of Rota, of the Python peers, or Node.js.
         kind: Its database.
         waiting: SQL that counts the jobs that are neither done nor given up; "" for Redis.
-        pace: Jobs a second that one worker drains on a small machine, about: how large a backlog is.
+        pace: Jobs a second that one worker drains on a small machine, about: how large a backlog
+            is.
         settings: What differs from its defaults, for the report.
         most_workers: How many workers can share a queue.
         ends_by: The signal on which a worker ends in good order.

@@ -18,7 +18,8 @@ class Measurement:
     """One question.
 
     Attributes:
-        take: Takes a sample of a peer, for so many seconds, about; gives its version and the figures.
+        take: Takes a sample of a peer, for so many seconds, about; gives its version and the
+            figures.
         workers: How many workers there are.
         snapshot: Whether it needs a database with snapshots.
         share: Of the seconds that a measurement is given.

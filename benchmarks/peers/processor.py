@@ -21,7 +21,8 @@ def _tree(pid: int) -> float:
         try:
             times = member.cpu_times()
         except psutil.Error:
-            # It has ended since, and is in the time of its parent's ended children by the next look.
+            # It has ended since, and is in the time of its parent's ended children by the next
+            # look.
             continue
         used += times.user + times.system + times.children_user + times.children_system
     return used

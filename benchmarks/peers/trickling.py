@@ -1,7 +1,7 @@
 """Jobs one by one for workers that are idle most of the time: how soon do they start, what do they cost?
 
-Before the clock starts, a job has run, and the workers have come to rest. Processor time is what the
-operating system counts, for the workers with their children, and for the server with all its
+Before the clock starts, a job has run, and the workers have come to rest. Processor time is what
+the operating system counts, for the workers with their children, and for the server with all its
 processes, from the first job until shortly after the last one: what being idle costs is in it.
 """
 

@@ -1,7 +1,7 @@
 """One conversation is one job. It goes on where it was, whatever restarts in between.
 
-Each turn of the model and each use of a tool is a step: done once, and remembered. While a person thinks
-about a refund, the job is a row in the database and takes no room in a worker.
+Each turn of the model and each use of a tool is a step: done once, and remembered. While a person
+thinks about a refund, the job is a row in the database and takes no room in a worker.
 """
 
 from datetime import timedelta

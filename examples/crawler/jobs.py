@@ -40,7 +40,8 @@ def visit(host: str, path: str, pause: float = 3600.0) -> Again:
         else:
             due = pause
         tx.execute("REPLACE INTO page VALUES (?, ?, ?)", [url, digest, due])
-        # Pages that are jobs already are skipped, also where two pages link to one at the same moment.
+        # Pages that are jobs already are skipped, also where two pages link to one at the same
+        # moment.
         links = sorted(set(re.findall(r'href="(/[^"#]*)', text)))
         visit.enqueue_many([(host, link, pause) for link in links], conn=tx)
     return Again(after=due)

@@ -1,6 +1,7 @@
 """A shop's background work with Procrastinate. `after.py` does the same with Rota.
 
-DATABASE_URL names a PostgreSQL database. The worker is in this process here, so that there is one thing to start.
+DATABASE_URL names a PostgreSQL database. The worker is in this process here, so that there is one
+thing to start.
 """
 
 import asyncio

@@ -1,7 +1,8 @@
 """A file of prices goes into the catalogue: all of its lines, or none.
 
-The file is read in parts, each by a job of its own. When all parts are in, one job adds up what came; if one has failed, another job takes
-out again what the others have stored. Either way a report follows.
+The file is read in parts, each by a job of its own. When all parts are in, one job adds up what
+came; if one has failed, another job takes out again what the others have stored. Either way a
+report follows.
 """
 
 import csv

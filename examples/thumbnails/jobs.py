@@ -1,7 +1,7 @@
 """Strangers' pictures are decoded in child processes of the worker.
 
-So they use all cores; and whatever a picture does to the decoder (a crash, an endless loop, a bomb of pixels), the
-worker goes on, and so do the jobs beside it.
+So they use all cores; and whatever a picture does to the decoder (a crash, an endless loop, a bomb
+of pixels), the worker goes on, and so do the jobs beside it.
 """
 
 from pathlib import Path

@@ -1,7 +1,8 @@
 """Rota's plugin for pytest: the fixture `rota_test`, a test kit that is described in docs/guides/testing.md.
 
-It is no part of the package `rota`, so that pytest can load it without importing that: a test run that asks
-for no fixture of it pays nothing, and Rota is imported when the tests' own settings are made.
+It is no part of the package `rota`, so that pytest can load it without importing that: a test run
+that asks for no fixture of it pays nothing, and Rota is imported when the tests' own settings are
+made.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -9,9 +9,9 @@
     def downgrade() -> None:
         rota.alembic.downgrade(op, to=0)
 
-The steps are those of `rota migrate`, run on Alembic's connection in Alembic's transaction; with `--sql` they are
-written instead. None of them needs to be outside of a transaction. On SQLite, where Alembic's migrations have no
-transaction of their own, each step is one.
+The steps are those of `rota migrate`, run on Alembic's connection in Alembic's transaction; with
+`--sql` they are written instead. None of them needs to be outside of a transaction. On SQLite,
+where Alembic's migrations have no transaction of their own, each step is one.
 
 Alembic itself is not imported here: the `op` of the migration has all that is needed.
 """
@@ -51,19 +51,20 @@ _written: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 def upgrade(op: Op, *, to: int | Mapping[str, int], after: int = 0) -> None:
     """Bring Rota's tables to a version, in a migration's `upgrade`.
 
-    Tables of this version or a newer one stay as they are. Where there are none, they are made as this Rota
-    needs them, in one step, even if that is newer.
+    Tables of this version or a newer one stay as they are. Where there are none, they are made as
+    this Rota needs them, in one step, even if that is newer.
 
     Args:
         op: Alembic's.
         to: The version, as `rota migrate` names it; for projects on both databases one for each:
             `{"postgresql": 27, "sqlite": 17}`.
-        after: The version that the tables have before, for `--sql` alone, which cannot look. It need not be said
-            where there are none, or where what is written begins with the migration that makes them.
+        after: The version that the tables have before, for `--sql` alone, which cannot look. It
+            need not be said where there are none, or where what is written begins with the
+            migration that makes them.
 
     Raises:
-        ConfigError: This Rota does not know the version, or the dialect; or the project's own tables would be made
-            among Rota's.
+        ConfigError: This Rota does not know the version, or the dialect; or the project's own
+            tables would be made among Rota's.
         StoreUnavailable: The tables were in use by others; nothing has changed.
         SchemaIncomplete: There are tables, and their version is missing.
         SchemaTooNew: A newer Rota has taken away what this Rota uses.
@@ -90,8 +91,9 @@ def upgrade(op: Op, *, to: int | Mapping[str, int], after: int = 0) -> None:
 def downgrade(op: Op, *, to: int | Mapping[str, int] = 0) -> None:
     """Go back to a version of Rota's tables, in a migration's `downgrade`.
 
-    Rota's migrations lead forwards only, and code that knows an older version works with newer tables: so nothing
-    changes except for version 0, where the tables are removed, and all jobs with them.
+    Rota's migrations lead forwards only, and code that knows an older version works with newer
+    tables: so nothing changes except for version 0, where the tables are removed, and all jobs with
+    them.
 
     Args:
         op: Alembic's.
@@ -124,8 +126,8 @@ def downgrade(op: Op, *, to: int | Mapping[str, int] = 0) -> None:
 def include_name(name: str | None, type_: str, parent_names: Mapping[str, str | None]) -> bool:
     """Whether a name does not belong to Rota: for `include_name` of `context.configure`, in env.py.
 
-    So `alembic revision --autogenerate` and `alembic check` leave Rota's tables alone: the schema `rota` on
-    PostgreSQL, which they see with `include_schemas=True` only, and the tables on SQLite.
+    So `alembic revision --autogenerate` and `alembic check` leave Rota's tables alone: the schema
+    `rota` on PostgreSQL, which they see with `include_schemas=True` only, and the tables on SQLite.
     """
     if type_ == "schema":
         return name != "rota"
@@ -175,7 +177,8 @@ def _version(store: Store, context: Any, to: int | Mapping[str, int], least: int
 def _check_search_path(store: Store, connection: Any) -> None:
     """Refuse to make the schema `rota` for a role that would look there for its own tables from then on.
 
-    Alembic would not find its own version any more, and autogenerate take Rota's tables for the project's.
+    Alembic would not find its own version any more, and autogenerate take Rota's tables for the
+    project's.
 
     Raises:
         ConfigError: It is such a role.

@@ -15,8 +15,8 @@ class WorkerConfig:
     """How a worker behaves. All durations are in seconds.
 
     Args:
-        queues: The queues to claim from; empty for those of the app's tasks. `mail-*` means all whose
-            names match, including later ones, and `*` all queues.
+        queues: The queues to claim from; empty for those of the app's tasks. `mail-*` means all
+            whose names match, including later ones, and `*` all queues.
         concurrency: How many jobs run at once.
         processes: How many child processes run the jobs of `executor="process"`.
         prefetch: How many jobs it may hold beyond those that run. It claims fewer where jobs are
@@ -28,10 +28,13 @@ class WorkerConfig:
         max_jobs: After how many jobs a child process is replaced; `None` for never.
         max_memory: Bytes of memory in use above which a child process is replaced after its job;
             `None` for no limit.
-        dask: The address of the scheduler of a Dask cluster, which runs the jobs of `executor="dask"`, such as
-            `tcp://10.0.0.5:8786`; without it, they are left to other workers.
-        ray: The address of a Ray cluster, which runs the jobs of `executor="ray"`: `auto`, or `10.0.0.5:6379`.
-        drain: Stop once there is nothing left to do; jobs in paused queues are left, and those of tasks that no worker knows.
+        dask: The address of the scheduler of a Dask cluster, which runs the jobs of
+            `executor="dask"`, such as `tcp://10.0.0.5:8786`; without it, they are left to other
+            workers.
+        ray: The address of a Ray cluster, which runs the jobs of `executor="ray"`: `auto`, or
+            `10.0.0.5:6379`.
+        drain: Stop once there is nothing left to do; jobs in paused queues are left, and those of
+            tasks that no worker knows.
 
     Raises:
         ConfigError: A value is outside its range.

@@ -1,6 +1,7 @@
 """Who hears of what: events, and those that have subscribed to them.
 
-A subscriber that raises is logged and never stops the work. An event of a kind without subscribers is not even made.
+A subscriber that raises is logged and never stops the work. An event of a kind without subscribers
+is not even made.
 """
 
 import inspect

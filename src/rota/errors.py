@@ -87,7 +87,8 @@ class CronEntryExists(RotaError):
 class JobExists(RotaError):
     """A unique job was enqueued with `on_conflict="raise"`, and its key is taken.
 
-    `job` is the id of the job that has the key; `None` where two jobs of one `enqueue_many` share it.
+    `job` is the id of the job that has the key; `None` where two jobs of one `enqueue_many` share
+    it.
     """
 
     def __init__(self, message: str, job: int | None = None) -> None:

@@ -250,7 +250,8 @@ class Log:
 class UnknownTasks:
     """Warns of tasks that are not known here, of each once in a while.
 
-    Those of several apps are equal, as the functions above are: a worker of these apps tells only one.
+    Those of several apps are equal, as the functions above are: a worker of these apps tells only
+    one.
     """
 
     def __init__(self) -> None:

@@ -14,9 +14,10 @@ NAMES = ("job", "task", "queue", "attempt", "trace_id")
 class JobFields(logging.Filter):
     """Adds the fields `job`, `task`, `queue`, `attempt` and `trace_id` to what is logged while a handler runs.
 
-    It is a filter, for `handler.addFilter(…)`, and a structlog processor. A record of `logging` always has all five, with `None`
-    for those not known; an event of structlog has those that are known. `trace_id` is OpenTelemetry's, if the program uses
-    that. A line of a batch has only the task.
+    It is a filter, for `handler.addFilter(…)`, and a structlog processor. A record of `logging`
+    always has all five, with `None` for those not known; an event of structlog has those that are
+    known. `trace_id` is OpenTelemetry's, if the program uses that. A line of a batch has only the
+    task.
 
     Args:
         app: The app whose handlers log.

@@ -2,13 +2,15 @@
 
     instrument(rota)
 
-An enqueue is a span `send TASK`, and its context travels with the job, in its headers. A run is a span `process TASK`, in the worker,
-current while the handler runs, in a child process too. Names and attributes are those of the semantic conventions for
-messaging, where they have one. Nothing else has a span: no claim and no loop.
+An enqueue is a span `send TASK`, and its context travels with the job, in its headers. A run is a
+span `process TASK`, in the worker, current while the handler runs, in a child process too. Names
+and attributes are those of the semantic conventions for messaging, where they have one. Nothing
+else has a span: no claim and no loop.
 
-You choose how a run is tied to its enqueue. As a child, it is in the trace of the request that enqueued it; but a job for tomorrow
-makes a trace that lasts for days, and a hundred retries one with a hundred branches. As a trace of its own, with a link, it is found from
-both sides. `link="auto"` makes it a child where people would look for it there.
+You choose how a run is tied to its enqueue. As a child, it is in the trace of the request that
+enqueued it; but a job for tomorrow makes a trace that lasts for days, and a hundred retries one
+with a hundred branches. As a trace of its own, with a link, it is found from both sides.
+`link="auto"` makes it a child where people would look for it there.
 """
 
 import asyncio
@@ -63,9 +65,9 @@ def instrument(
 
     Args:
         app: The app.
-        link: `parent`: a run is a child of its enqueue; `link`: it begins a trace of its own, with a link. `auto`:
-            a child on the first attempt, within 60 seconds of the enqueue, and a link otherwise. A call of a batch
-            handler always has links.
+        link: `parent`: a run is a child of its enqueue; `link`: it begins a trace of its own, with
+            a link. `auto`: a child on the first attempt, within 60 seconds of the enqueue, and a
+            link otherwise. A call of a batch handler always has links.
         tracer_provider: By default the global one.
 
     Raises:

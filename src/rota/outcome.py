@@ -1,7 +1,7 @@
 """What a handler can say about its run, besides a value or an exception.
 
-Each outcome may be returned or raised; both mean the same. They derive from `Exception` only so that
-they can be raised from deep inside a handler.
+Each outcome may be returned or raised; both mean the same. They derive from `Exception` only so
+that they can be raised from deep inside a handler.
 """
 
 from datetime import datetime, timedelta
@@ -25,8 +25,8 @@ class Snooze(Outcome):
 class Again(Outcome):
     """The round ended well; run the job again in `after` seconds (or a timedelta), or `at` a time.
 
-    The job keeps its id and its unique key. Its iterations are counted, its attempts begin anew, and
-    the errors of this round are forgotten.
+    The job keeps its id and its unique key. Its iterations are counted, its attempts begin anew,
+    and the errors of this round are forgotten.
 
     Raises:
         ConfigError: Both or neither are given, `at` has no time zone, or the time is

@@ -2,12 +2,14 @@
 
     instrument(rota)
 
-`rota worker --health HOST:PORT` then answers `GET /metrics`; elsewhere the client's own server or page does. What is counted
-here is of this process: `rota metrics` measures the database as a whole, once for all workers.
+`rota worker --health HOST:PORT` then answers `GET /metrics`; elsewhere the client's own server or
+page does. What is counted here is of this process: `rota metrics` measures the database as a whole,
+once for all workers.
 
-Labels are bounded. Tasks are those of the app, and queues those that its code or the worker names; every other one is `other`, so that names
-in a database cannot make series without end. Handlers in child processes are measured here, in the worker. What handlers themselves count
-in child processes is on the same page where the client's variable `PROMETHEUS_MULTIPROC_DIR` is set.
+Labels are bounded. Tasks are those of the app, and queues those that its code or the worker names;
+every other one is `other`, so that names in a database cannot make series without end. Handlers in
+child processes are measured here, in the worker. What handlers themselves count in child processes
+is on the same page where the client's variable `PROMETHEUS_MULTIPROC_DIR` is set.
 """
 
 import os
@@ -150,7 +152,8 @@ class _Worker:
         self._app = app
         self._metrics = metrics
         self._queues: set[str] = set()
-        # Asking a metric for its labels costs more than counting. By labels, hence bounded as they are.
+        # Asking a metric for its labels costs more than counting. By labels, hence bounded as they
+        # are.
         self._of_jobs: dict[tuple[str, str], tuple[Histogram, Histogram]] = {}
         self._of_outcomes: dict[tuple[str, ...], Counter] = {}
         metrics.workers.append(self)

@@ -3,11 +3,12 @@
     sentry_sdk.init(…)
     instrument(rota)
 
-An enqueue is a span `queue.publish`, if there is a transaction around it; its trace travels with the job, in its headers. A run is a
-transaction with a span `queue.process`, in the same trace. Each failed attempt is reported with its exception. Args are never sent.
+An enqueue is a span `queue.publish`, if there is a transaction around it; its trace travels with
+the job, in its headers. A run is a transaction with a span `queue.process`, in the same trace. Each
+failed attempt is reported with its exception. Args are never sent.
 
-A cron entry is a monitor. Its check-in belongs to the job that the entry has made, not to one attempt: it is in progress until the
-job is completed (`ok`) or will not be (`error`).
+A cron entry is a monitor. Its check-in belongs to the job that the entry has made, not to one
+attempt: it is in progress until the job is completed (`ok`) or will not be (`error`).
 """
 
 import asyncio
@@ -61,8 +62,10 @@ def instrument(
     Args:
         app: The app.
         cron: Whether jobs of cron entries check in.
-        margin: Minutes by which a check-in may be late; by default a minute more than the entry's jitter.
-        max_runtime: Minutes that a check-in may be in progress, with all attempts; by default Sentry's own 30.
+        margin: Minutes by which a check-in may be late; by default a minute more than the entry's
+            jitter.
+        max_runtime: Minutes that a check-in may be in progress, with all attempts; by default
+            Sentry's own 30.
 
     Raises:
         ConfigError: The app is already instrumented.

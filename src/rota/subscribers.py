@@ -1,13 +1,13 @@
 """Async subscribers to events: where they run, and the line in which events wait for each.
 
-A subscriber is called with one event after another, in the order in which they happened. It runs on the
-loop of the worker that runs in this process (the one that started last). Where none does, as in a
-process that only enqueues, a thread `rota-events` has a loop for all of them.
+A subscriber is called with one event after another, in the order in which they happened. It runs on
+the loop of the worker that runs in this process (the one that started last). Where none does, as in
+a process that only enqueues, a thread `rota-events` has a loop for all of them.
 
-What can fail. A subscriber that raises is logged and called with the next event. One that is slower than
-the events has a line of `LONGEST`; what comes then is not told to it, and logged. A worker that stops
-waits `PATIENCE` for what is in the lines, and so does a process that ends; the rest is not told, and
-logged as well.
+What can fail. A subscriber that raises is logged and called with the next event. One that is slower
+than the events has a line of `LONGEST`; what comes then is not told to it, and logged. A worker
+that stops waits `PATIENCE` for what is in the lines, and so does a process that ends; the rest is
+not told, and logged as well.
 """
 
 import asyncio

@@ -165,7 +165,8 @@ async def test_many_that_follow_look_together(
         together = {wait.due for wait in waits}
         return len(waits) == 40 and len(together) == 1 and together.pop() % waiting.PACE == 0
 
-    # Those whose first looks lay before and after one of the common moments come together at the next.
+    # Those whose first looks lay before and after one of the common moments come together at the
+    # next.
     await asyncio.to_thread(until, in_step)
     looks.clear()
     await asyncio.to_thread(hand.claim, 20)

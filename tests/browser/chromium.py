@@ -1,7 +1,7 @@
 """Chromium, driven by selenium: one process, whose pages are dark, narrow or without scripts as a test asks for.
 
-All of that goes by the browser's own protocol, so nothing is started anew for it. What a page does against its policy,
-and every error in the browser's log, is kept until a test asks.
+All of that goes by the browser's own protocol, so nothing is started anew for it. What a page does
+against its policy, and every error in the browser's log, is kept until a test asks.
 """
 
 import base64

@@ -1,6 +1,7 @@
 """Pictures of all pages, `python -m tests.browser.pictures`: in light and dark colours and on a narrow screen.
 
-They are of a shop that is made up here, and are drawn anew when pages have changed: look at them then.
+They are of a shop that is made up here, and are drawn anew when pages have changed: look at them
+then.
 """
 
 import logging

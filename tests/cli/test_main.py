@@ -47,7 +47,8 @@ def test_every_command_has_json_and_an_example(path: tuple[str, ...]) -> None:
     result = rota(*path, "--help")
     assert result.exit_code == 0
     assert "--json" in result.output
-    # Strategies and experiments are the program's own, in no database; an app of several databases says which they are.
+    # Strategies and experiments are the program's own, in no database; an app of several databases
+    # says which they are.
     assert ("--url" in result.output) is (path not in {("lab", "list"), ("shards", "move")})
     assert "Example" in result.output
     assert f"rota {' '.join(path)}" in result.output.split("Example")[1]

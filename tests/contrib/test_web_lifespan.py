@@ -260,7 +260,8 @@ async def test_an_end_by_an_error(app: Rota) -> None:
 def test_a_server_that_does_not_wait(app: Rota, tmp_path: Path, task: str) -> None:
     """At the second Ctrl-C uvicorn ends no lifespan and cancels every task: it need not wait for the grace.
 
-    A handler on the loop is cancelled as well, one in a thread is told by its Context, and no attempt is spent.
+    A handler on the loop is cancelled as well, one in a thread is told by its Context, and no
+    attempt is spent.
     """
     job = app.task(name=task)(print).enqueue()
     (tmp_path / "web.py").write_text(SERVED.format(url=app.url, grace=2 * LONG))
@@ -273,7 +274,8 @@ def test_a_server_that_does_not_wait(app: Rota, tmp_path: Path, task: str) -> No
             server.process.send_signal(signal.SIGINT)
             server.wait_for("Waiting for connections to close")
             server.process.send_signal(signal.SIGINT)
-        # From Python 3.12 on the loop's server waits for the connection's end, whatever uvicorn does.
+        # From Python 3.12 on the loop's server waits for the connection's end, whatever uvicorn
+        # does.
         server.ended()
     record = job.record()
     assert (record.state, record.attempt, record.errors) == (State.AVAILABLE, 0, ())

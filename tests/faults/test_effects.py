@@ -1,7 +1,7 @@
 """Effects exactly once: workers killed, frozen, and left with a prepared transaction.
 
-Each handler writes a row beside its job's completion. However a worker ends, in the end there is one
-row for each job, and each job is completed.
+Each handler writes a row beside its job's completion. However a worker ends, in the end there is
+one row for each job, and each job is completed.
 """
 
 import signal

@@ -1,7 +1,7 @@
 """Limits when the server crashes: what was handed out stays handed out.
 
-The server's own writer of its log is kept slow, and pages are not written there as a whole, so a commit
-that nobody waits for is lost in a crash.
+The server's own writer of its log is kept slow, and pages are not written there as a whole, so a
+commit that nobody waits for is lost in a crash.
 """
 
 from types import ModuleType

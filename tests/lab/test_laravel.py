@@ -49,8 +49,8 @@ def meet(queue: Queue, *, waited: bool) -> Met:
 
     A job is done and shall be deleted, which waits for its row: the test holds it. The claim has
     locked the index's entry of that job, and waits for the same row, behind the delete. Then the
-    delete gets the row, and needs the entry. Each worker ends after its job, so that no others meet,
-    and the last worker comes when all claims have expired.
+    delete gets the row, and needs the entry. Each worker ends after its job, so that no others
+    meet, and the last worker comes when all claims have expired.
 
     Args:
         queue: An empty queue.

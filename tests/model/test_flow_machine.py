@@ -1,7 +1,8 @@
 """Random flows in both stores against a small oracle, whatever is done to their jobs, their nodes and themselves.
 
-The oracle knows which jobs count for which node and how each ended; it decides by looking at all nodes again and again, and
-knows nothing of arrivals, facts, keys and marks. After each rule it and the store must agree on every node and job.
+The oracle knows which jobs count for which node and how each ended; it decides by looking at all
+nodes again and again, and knows nothing of arrivals, facts, keys and marks. After each rule it and
+the store must agree on every node and job.
 """
 
 from collections import Counter

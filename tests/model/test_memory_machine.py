@@ -1,7 +1,8 @@
 """What one job remembers, in both stores, against a small oracle: steps, sleeps, waits and signals, whatever happens in between.
 
-The oracle has a list of steps, one of letters in the box and one of answers; it knows nothing of rows, marks, rings and
-snapshots. On PostgreSQL signals are also sent in transactions that stay open while the job goes on.
+The oracle has a list of steps, one of letters in the box and one of answers; it knows nothing of
+rows, marks, rings and snapshots. On PostgreSQL signals are also sent in transactions that stay open
+while the job goes on.
 """
 
 from dataclasses import dataclass, field

@@ -1,7 +1,7 @@
 """Trying the mutants: `make mutants`, or `python -m tests.mutants -k ring -v`.
 
-First their tests run once without any of them, and must pass. Then each mutant is tried with its own
-tests alone. The exit status is 1 if one survived, or could not be tried.
+First their tests run once without any of them, and must pass. Then each mutant is tried with its
+own tests alone. The exit status is 1 if one survived, or could not be tried.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """The licences of all that `requirements.lock` names: `python -m tests.package.licences`, or `make licences`.
 
-What a distribution says of itself becomes an SPDX expression, and each licence in it must be in `FREE`. What is
-locked for other systems or Pythons is not installed here, and is not looked at.
+What a distribution says of itself becomes an SPDX expression, and each licence in it must be in
+`FREE`. What is locked for other systems or Pythons is not installed here, and is not looked at.
 """
 
 import re

@@ -2,7 +2,8 @@
 
     python halting.py DATABASE TARGET NAME MARKER BATCH [freeze]
 
-TARGET is the name of a class of `rota.relay` and its arguments as JSON: ["RedisStream", {"url": "…"}].
+TARGET is the name of a class of `rota.relay` and its arguments as JSON: ["RedisStream", {"url":
+"…"}].
 """
 
 import json

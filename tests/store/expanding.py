@@ -1,8 +1,8 @@
 """What a migration may do: add to the tables beside older code, or say that it takes something away.
 
-The tables are compared before and after it. Older code relies on all that is there, and on being allowed to
-write what it writes. And no migration reads or writes rows of tables that were there before it: however many there are,
-it keeps its locks for a moment only.
+The tables are compared before and after it. Older code relies on all that is there, and on being
+allowed to write what it writes. And no migration reads or writes rows of tables that were there
+before it: however many there are, it keeps its locks for a moment only.
 """
 
 import re
@@ -57,7 +57,8 @@ KEPT = {
         WHERE entry.name GLOB 'rota*'""",
 }
 
-# What they are not allowed to write, the table first. Null in a new column is what older code writes there.
+# What they are not allowed to write, the table first. Null in a new column is what older code
+# writes there.
 LIMITS = {
     "postgres": """
         SELECT conrelid::regclass::text, conname FROM pg_constraint

@@ -19,8 +19,8 @@ from rota.store.migrate import migrate, read_migrations
 from rota.store.opening import open_store
 from rota.store.protocol import Store
 
-# Everything that PostgreSQL knows, but the numbers and sizes that it gives, and with expressions as text.
-# Columns are in their order, as views and INSERT without a list of columns see them.
+# Everything that PostgreSQL knows, but the numbers and sizes that it gives, and with expressions as
+# text. Columns are in their order, as views and INSERT without a list of columns see them.
 POSTGRES = {
     "schema": """
         SELECT nspname, nspacl, obj_description(oid) FROM pg_namespace WHERE nspname = 'rota'""",

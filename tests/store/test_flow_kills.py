@@ -36,8 +36,8 @@ LONGEST = 100
 class Plot:
     """What happens in a flow when nobody dies.
 
-    `stop` is the node after whose job a user stops the flow; with `retry` one retries it once it has ended. `ran` is how
-    often jobs of which node end by themselves.
+    `stop` is the node after whose job a user stops the flow; with `retry` one retries it once it
+    has ended. `ran` is how often jobs of which node end by themselves.
     """
 
     nodes: tuple[NodeOrder, ...]

@@ -164,7 +164,8 @@ def test_retention(store: Store, connection: Connection, move: Move) -> None:
 
     def pruned() -> bool | None:
         connection.run(store.tidy())
-        # What is over is out of sight already; in PostgreSQL notes go with their segment, see there.
+        # What is over is out of sight already; in PostgreSQL notes go with their segment, see
+        # there.
         gone = store.name == "postgres" or not notes(store, connection, short.id)
         return True if gone and not connection.run(store.get([short.id])) else None
 

@@ -1,6 +1,7 @@
 """Looks into the database while work goes on: no job is in two places, and counters say what counting says.
 
-A restored database is wrong until the first worker has come. So what is wrong has to be so for a while.
+A restored database is wrong until the first worker has come. So what is wrong has to be so for a
+while.
 """
 
 import threading

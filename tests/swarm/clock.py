@@ -1,7 +1,7 @@
 """A clock that jumps: the servers', by libfaketime, where Debian's package of that name is installed.
 
-The servers' own program alone goes by it: the folder of PostgreSQL's programs is one of links, in which that
-program is a script that loads the library first.
+The servers' own program alone goes by it: the folder of PostgreSQL's programs is one of links, in
+which that program is a script that loads the library first.
 """
 
 import os

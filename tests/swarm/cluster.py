@@ -1,7 +1,8 @@
 """The servers of a swarm: one that is worked on, a standby, and those that take their place.
 
-All processes come to the server by proxies, which are led to its successor. The standby is a synchronous
-one: what was acknowledged is there, too, unless a fault lets it fall behind, which the ledger is told.
+All processes come to the server by proxies, which are led to its successor. The standby is a
+synchronous one: what was acknowledged is there, too, unless a fault lets it fall behind, which the
+ledger is told.
 """
 
 import os
@@ -33,7 +34,8 @@ NAME = "swarm"
 SETTINGS = {
     "max_prepared_transactions": "100",
     "max_wal_size": "256MB",
-    # The log of changes is written when a commit waits for that, and then alone: a crash takes the rest along.
+    # The log of changes is written when a commit waits for that, and then alone: a crash takes the
+    # rest along.
     "wal_writer_delay": "10s",
     "wal_retrieve_retry_interval": "200ms",
     "autovacuum_naptime": "10s",
@@ -158,8 +160,8 @@ class Cluster:
     def move(self, *, quiet: bool, clone: bool) -> bool:
         """Go on in another cluster, into which a dump was restored; whether that was possible.
 
-        `quiet`: nothing works meanwhile, so nothing may be lost. `clone`: the other cluster is a copy of this
-        one's files, of a while ago.
+        `quiet`: nothing works meanwhile, so nothing may be lost. `clone`: the other cluster is a
+        copy of this one's files, of a while ago.
         """
         with self.lock:
             if clone and self._standby is None:
@@ -245,7 +247,8 @@ class Cluster:
         with self.admin() as admin:
             caught_up = "SELECT FROM pg_stat_replication WHERE sync_state = 'sync'"
             until(lambda: admin.execute(caught_up).fetchall(), "the standby", LONG)
-            # Commits wait since the checkpointer has read the setting, which it does before a checkpoint.
+            # Commits wait since the checkpointer has read the setting, which it does before a
+            # checkpoint.
             admin.execute("CHECKPOINT")
             # Its commit waits until the standby has all that came before.
             admin.execute("SELECT pg_current_xact_id()")

@@ -1,7 +1,8 @@
 """The ledger: what producers, handlers and faults say, in files that belong to no database.
 
-Each process appends whole lines to a file of its own, which is named by its process id. What was written
-survives the process, whatever happens to that. The clock is the monotonic one, which all share.
+Each process appends whole lines to a file of its own, which is named by its process id. What was
+written survives the process, whatever happens to that. The clock is the monotonic one, which all
+share.
 
     tried FIRST COUNT TASK HOW     jobs of these numbers are about to be enqueued
     sure FIRST COUNT               their commit was acknowledged

@@ -1,7 +1,7 @@
 """Mutants that a swarm has to find: `python -m tests.swarm --mutant holes`, or `--mutant all`.
 
-Each is one or more of tests/mutants, applied to a copy of the tree, in which a short swarm runs. `mutants.toml`
-says which, with a seed and the kinds of faults that bring it to light.
+Each is one or more of tests/mutants, applied to a copy of the tree, in which a short swarm runs.
+`mutants.toml` says which, with a seed and the kinds of faults that bring it to light.
 """
 
 import tempfile

@@ -1,7 +1,7 @@
 """A producer of the swarm: `python -m tests.swarm.producer`, as its environment says.
 
-It has several hands, which enqueue in every way there is, in transactions that end late, oddly, or not well.
-What a hand does comes from the seed alone.
+It has several hands, which enqueue in every way there is, in transactions that end late, oddly, or
+not well. What a hand does comes from the seed alone.
 """
 
 import json

@@ -28,7 +28,8 @@ class Run:
     """A call of a handler.
 
     Attributes:
-        end: When it had done its work, or was stopped, or its process ended; infinite while it goes on.
+        end: When it had done its work, or was stopped, or its process ended; infinite while it goes
+            on.
         done: Whether it had done its work.
         counts: Until when its worker was a living one, for all that others could know.
     """

@@ -1,7 +1,8 @@
 """A swarm from its begin to its verdict.
 
-Producers and workers go on while the faults of the plan happen; then without faults for a while; then nothing
-is enqueued any more, and workers have to come to an end. Last the database is looked at.
+Producers and workers go on while the faults of the plan happen; then without faults for a while;
+then nothing is enqueued any more, and workers have to come to an end. Last the database is looked
+at.
 """
 
 import subprocess
@@ -83,8 +84,9 @@ class Swarm:
         tasks: What is enqueued.
         long: One of so many jobs with a limit takes long.
         before: The revision that it begins with; that of today comes halfway.
-        patience: Seconds in which all jobs must have come to their end, when no more are enqueued. Suspects that
-            take ten seconds each run one lot after another, and their workers claim nothing meanwhile.
+        patience: Seconds in which all jobs must have come to their end, when no more are enqueued.
+            Suspects that take ten seconds each run one lot after another, and their workers claim
+            nothing meanwhile.
         show: Is told what goes on, and for how many seconds.
     """
 

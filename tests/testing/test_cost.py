@@ -20,8 +20,9 @@ STATEMENTS = 50
 def test_a_test_costs_little(app: Rota, kit_url: str) -> None:
     """Not as much as 500 bare statements, in processor time of this process and of the server's together.
 
-    It takes 150 to 270, depending on the processor, which is less than ten milliseconds. Other programs make a processor slower, so the
-    quickest test counts, beside the quickest bare statements of the same time.
+    It takes 150 to 270, depending on the processor, which is less than ten milliseconds. Other
+    programs make a processor slower, so the quickest test counts, beside the quickest bare
+    statements of the same time.
     """
 
     @app.task(name="mail")

@@ -62,7 +62,8 @@ def suite(pytester: pytest.Pytester, kit_url: str) -> pytest.Pytester:
     if kit_url.startswith("sqlite"):
         connect = CONNECT.format(driver="sqlite3", target=repr(kit_url.removeprefix("sqlite:///")))
     else:
-        # To wait for another test's lock is an error. (Up to PostgreSQL 15 a table that grows is locked, too, for a moment.)
+        # To wait for another test's lock is an error. (Up to PostgreSQL 15 a table that grows is
+        # locked, too, for a moment.)
         connect = CONNECT.format(
             driver="psycopg", target=f"{kit_url!r}, options='-c lock_timeout=2s'"
         )
@@ -257,8 +258,8 @@ def test_many_processes_on_one_database(
 ) -> None:
     """Eight processes are in a test's transaction at once: no test sees another one, or waits for it.
 
-    A test that waits for another one's lock fails (see `suite`), since each process stays in the middle of its
-    first test until all others have come as far.
+    A test that waits for another one's lock fails (see `suite`), since each process stays in the
+    middle of its first test until all others have come as far.
     """
     suite.makepyfile(PARALLEL.format(folder=str(tmp_path), tests=64, processes=8))
     result = run(suite, "-p", "xdist.plugin", "-n", "8", "--dist", "load")

@@ -190,8 +190,8 @@ def test_a_worker_with_slow_jobs_hoards_none(app: Rota, held: threading.Event) -
         until(lambda: len(records(app, State.COMPLETED)) >= 10)
         until(looked)
         worker.stop()
-    # Two run at a time, and what has ended waits for a moment until it is written. On a machine with
-    # other things to do that moment is longer, and many seem to end at once.
+    # Two run at a time, and what has ended waits for a moment until it is written. On a machine
+    # with other things to do that moment is longer, and many seem to end at once.
     assert max(looks) <= 20
     assert records(app, State.RUNNING) == []
 

@@ -239,7 +239,8 @@ def test_a_lost_bundle(
     assert sorted(len(app.job(each).record().errors) for each in ids) == [0, 1, 1, 1]
 
 
-# What the cluster has ------------------------------------------------------------------------------
+# What the cluster has
+# ------------------------------------------------------------------------------
 
 
 def test_without_a_cluster(app: Rota) -> None:

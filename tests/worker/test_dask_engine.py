@@ -23,7 +23,8 @@ class Scheduler:
         nodes: How many threads each node has, by their addresses.
         mute: Nodes that do not answer.
         silent: Whether it does not answer either.
-        refused: So many of the next bundles find another process than that for which they were meant.
+        refused: So many of the next bundles find another process than that for which they were
+            meant.
         met: The nodes that were asked which process they are, one after another.
         clients: Those that have found it.
     """

@@ -1,7 +1,8 @@
 """The reference, which is read from the code each time the site is built: nobody copies it, so nobody can forget to.
 
-`python` reads docstrings, `commands` the parser, `settings` both and the names of variables, `sql` the comments of `schema.sql`,
-`metrics` the calls that make metrics. What has no words there is `untold`, and fails a test.
+`python` reads docstrings, `commands` the parser, `settings` both and the names of variables, `sql`
+the comments of `schema.sql`, `metrics` the calls that make metrics. What has no words there is
+`untold`, and fails a test.
 """
 
 from website.reference import commands, metrics, python, settings, sql

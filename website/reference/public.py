@@ -8,7 +8,8 @@ class Name:
     """Something with a docstring.
 
     Attributes:
-        path: Where it is imported from, or, where users get it from something else, where it is defined.
+        path: Where it is imported from, or, where users get it from something else, where it is
+            defined.
         shown: What users write instead of its path, such as `rota.jobs`.
     """
 

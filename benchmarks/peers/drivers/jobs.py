@@ -48,7 +48,8 @@ class Jobs:
     def as_due(self, moments: Callable[[], Sequence[float]]) -> Iterator[Job]:
         """A job at each moment, in seconds from the start.
 
-        A producer that falls behind leaves the last ones out. `moments` is called after the warm-up.
+        A producer that falls behind leaves the last ones out. `moments` is called after the
+        warm-up.
         """
         yield WARM_UP, time.monotonic()
         due = moments()

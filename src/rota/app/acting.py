@@ -1,8 +1,8 @@
 """Retrying, cancelling, deleting: which jobs, and in how many steps.
 
-Acting locks the lanes in which the jobs lie, and a caller's transaction would keep workers from them until
-it ends. So it goes on in short transactions of its own, of at most `BATCH` jobs each. Jobs that a filter
-finds are acted on only if they are still in the state in which they were found.
+Acting locks the lanes in which the jobs lie, and a caller's transaction would keep workers from
+them until it ends. So it goes on in short transactions of its own, of at most `BATCH` jobs each.
+Jobs that a filter finds are acted on only if they are still in the state in which they were found.
 """
 
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -71,8 +71,8 @@ def acting(
     """Act on these jobs, or on up to `limit` that are found.
 
     Raises:
-        ConfigError: Neither or both are given, a value cannot be, or jobs in that state cannot be acted
-            on so.
+        ConfigError: Neither or both are given, a value cannot be, or jobs in that state cannot be
+            acted on so.
     """
     if jobs is None:
         said = any(value is not None for value in wanted.values())

@@ -64,7 +64,8 @@ class Admin:
     def pending(self) -> dict[int, str]:
         """The migrations that the database still needs: the SQL of each, by the version it leads to.
 
-        For the database's own client: each is applied as a whole or not at all, and records its version.
+        For the database's own client: each is applied as a whole or not at all, and records its
+        version.
 
         Raises:
             SchemaOutdated: The tables are too old for this Rota to migrate.
@@ -83,7 +84,8 @@ class Admin:
         """Bring Rota's tables up to date, as `rota migrate` does; returns the versions that it applied.
 
         Args:
-            to: The version to stop at, by default the newest. New tables are always created at the newest.
+            to: The version to stop at, by default the newest. New tables are always created at the
+                newest.
             waiting: Called once if the tables are in use; then it keeps trying for up to a minute.
 
         Raises:
@@ -135,7 +137,8 @@ class Admin:
     def limits(self, *, most: int = LIMITS) -> list[LimitRecord]:
         """The limits whose jobs wait, are held by workers, or have started lately, by their keys.
 
-        Idle ones are left out: whatever they would say is in the code. The numbers are those of one moment.
+        Idle ones are left out: whatever they would say is in the code. The numbers are those of one
+        moment.
 
         Args:
             most: Up to so many.
@@ -159,13 +162,16 @@ class Admin:
     ) -> "list[HistoryPoint]":
         """What happened lately, minute by minute: jobs that came, were claimed and ended, and how many waited.
 
-        Workers write it down once a minute, and it is kept for seven days. Minutes in which there was no worker are
-        missing; what came in them is in the next one. A minute is told as soon as it is over.
+        Workers write it down once a minute, and it is kept for seven days. Minutes in which there
+        was no worker are missing; what came in them is in the next one. A minute is told as soon as
+        it is over.
 
         Args:
             queue: Its name; by default all queues together.
-            since: How long ago it begins, in seconds or as a timedelta; the first point is a whole one.
-            step: How long a point lasts, in whole minutes: longer ones add up those of their minutes.
+            since: How long ago it begins, in seconds or as a timedelta; the first point is a whole
+                one.
+            step: How long a point lasts, in whole minutes: longer ones add up those of their
+                minutes.
 
         Raises:
             ConfigError: No queue can have this name, or a duration cannot be.

@@ -130,11 +130,12 @@ class Rota(DeclaresTasks):
         """Several databases as one app: `Rota.shards({"eu": url, "us": other_url})`.
 
         Args:
-            urls: The database of each shard, by the shard's name; by default from `ROTA_SHARDS`, such as
-                `eu=postgresql://… us=postgresql://…`.
-            key: The args that decide on which shard a job lies, such as `"{tenant}"`, unless the caller decides;
-                for tasks that have these parameters.
-            pinned: The shards of particular keys, instead of those that their hashes would give them.
+            urls: The database of each shard, by the shard's name; by default from `ROTA_SHARDS`,
+                such as `eu=postgresql://… us=postgresql://…`.
+            key: The args that decide on which shard a job lies, such as `"{tenant}"`, unless the
+                caller decides; for tasks that have these parameters.
+            pinned: The shards of particular keys, instead of those that their hashes would give
+                them.
             retention: As for `Rota`, likewise the others; for each shard.
             max_args_bytes: As for `Rota`.
             connections: As for `Rota`.
@@ -234,8 +235,8 @@ class Rota(DeclaresTasks):
         Args:
             name: What flows of this kind are called; many may have one name.
             conn: A connection or session of yours, whose transaction the flow joins.
-            retention: Seconds (or a timedelta) that the flow stays readable once it has ended, with the results that
-                its jobs are given; else that of the app.
+            retention: Seconds (or a timedelta) that the flow stays readable once it has ended, with
+                the results that its jobs are given; else that of the app.
             deadline: Seconds (or a timedelta) from now, after which it is cancelled.
 
         Raises:
@@ -262,12 +263,12 @@ class Rota(DeclaresTasks):
     def dashboard(self, *, access: object = None) -> "Dashboard":
         """The dashboard, to be mounted in a web application; it needs `rota[dashboard]`.
 
-        `app.mount("/rota", rota.dashboard(access=…))` under Starlette and FastAPI; its attribute `wsgi` is a
-        WSGI application, for Flask and others.
+        `app.mount("/rota", rota.dashboard(access=…))` under Starlette and FastAPI; its attribute
+        `wsgi` is a WSGI application, for Flask and others.
 
         Args:
-            access: An `Access`, or a function from the framework's request to one: who may do what. Without it
-                there is no dashboard.
+            access: An `Access`, or a function from the framework's request to one: who may do what.
+                Without it there is no dashboard.
 
         Raises:
             ConfigError: `access` is missing, or the extra is not installed.
@@ -319,9 +320,9 @@ class Rota(DeclaresTasks):
     def on(self, kind: type[E]) -> Callable[[Callable[[E], A]], Callable[[E], A]]:
         """Subscribe a function to a kind of event and all kinds derived from it: `@rota.on(JobSettled)`.
 
-        A `def` is called where the event happens, and should be quick. An `async def` is called with
-        one event after another on the loop of the worker in this process, or, without a worker, in a
-        thread with a loop of its own.
+        A `def` is called where the event happens, and should be quick. An `async def` is called
+        with one event after another on the loop of the worker in this process, or, without a
+        worker, in a thread with a loop of its own.
         """
 
         def subscribe(handler: Callable[[E], A]) -> Callable[[E], A]:

@@ -1,7 +1,8 @@
 """One action on all jobs that match, at a cost for each step that does not grow with the jobs there are.
 
-It walks back from the newest job, in pages by id, and acts on each page in a short transaction of its own, on those
-jobs alone that are still in the state in which they were found. Jobs that came after it was asked for are left out.
+It walks back from the newest job, in pages by id, and acts on each page in a short transaction of
+its own, on those jobs alone that are still in the state in which they were found. Jobs that came
+after it was asked for are left out.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -174,7 +175,8 @@ class Bulk:
             last = since
 
     def _pages(self, state: State, wanted: JobFilter) -> Iterator[Page]:
-        # Causes are told by the ends of errors: as lists have them, and not by all that a job may bring.
+        # Causes are told by the ends of errors: as lists have them, and not by all that a job may
+        # bring.
         wanted = replace(wanted, limit=BATCH, brief=True)
         while True:
             found = self._database.run(self._database.store.list_jobs(wanted))

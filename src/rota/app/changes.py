@@ -47,7 +47,8 @@ class Change:
 class Changes:
     """The changes of one job, for `for` and `async for`. Made by `JobHandle.changes`.
 
-    After an error, or after a step that was cancelled, the next step goes on where the last one ended.
+    After an error, or after a step that was cancelled, the next step goes on where the last one
+    ended.
     """
 
     def __init__(self, database: Database, job: JobId, after: str | None) -> None:

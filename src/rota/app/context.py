@@ -124,8 +124,8 @@ class Context(Run):
     def progress(self, fraction: float, message: str = "") -> None:
         """Report how far the work has come: 0.4 is two fifths. `message` says in words what is going on.
 
-        Cheap enough for every step of a loop: it only notes the newest value, which is written about
-        once a second, and when the run ends. A direct call of the task stores nothing.
+        Cheap enough for every step of a loop: it only notes the newest value, which is written
+        about once a second, and when the run ends. A direct call of the task stores nothing.
 
         Raises:
             ConfigError: The fraction is not a number from 0 to 1, or the message is not a text.
@@ -141,8 +141,8 @@ class Context(Run):
         Args:
             conn: A connection or session of yours; without one Rota opens a connection to the job's
                 database, whose statements `execute` and `aexecute` run.
-            commit: Whether Rota commits and rolls back. If not, you do, on your `conn`; for two-phase
-                commit, or as part of a larger transaction of yours.
+            commit: Whether Rota commits and rolls back. If not, you do, on your `conn`; for
+                two-phase commit, or as part of a larger transaction of yours.
 
         Raises:
             ConfigError: The run has no job; or (when the block begins) the connection cannot be
@@ -164,7 +164,8 @@ class Context(Run):
     def flow(self) -> "Grafting":
         """Adds jobs to the flow that this job belongs to: `ctx.flow.add(…)`, `ctx.flow.map(…)`.
 
-        They are stored when the job is completed, in the same transaction. What waits for this job waits for them, too.
+        They are stored when the job is completed, in the same transaction. What waits for this job
+        waits for them, too.
 
         Raises:
             ConfigError: The job belongs to no flow, or this is another process or a direct call.
@@ -194,9 +195,10 @@ class Context(Run):
     def step(self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Call the function, unless an earlier run of the job did so under this name; returns its result.
 
-        The result is stored before it is returned, so the function runs again only if it did not finish or its result could
-        not be stored: make it idempotent, or see `step_transaction`. In an async handler the function is async, and
-        this is awaited. A repeated name is another step.
+        The result is stored before it is returned, so the function runs again only if it did not
+        finish or its result could not be stored: make it idempotent, or see `step_transaction`. In
+        an async handler the function is async, and this is awaited. A repeated name is another
+        step.
 
         Raises:
             ConfigError: Another step of that name is under way, or steps are not possible here.
@@ -208,8 +210,9 @@ class Context(Run):
     def step_transaction(self, name: str, conn: object = None) -> "StepTransaction":
         """A step that is a transaction, for one `with` (or `async with`) block: what the block writes is committed exactly once.
 
-        If the step is already remembered, the block ends at its first use of the transaction. `conn` is your own connection
-        or session, as for `transaction`; check `done` first, or take `connection` from the transaction.
+        If the step is already remembered, the block ends at its first use of the transaction.
+        `conn` is your own connection or session, as for `transaction`; check `done` first, or take
+        `connection` from the transaction.
 
         Raises:
             ConfigError: As `step`, when the block begins, or the connection cannot be used.
@@ -233,7 +236,8 @@ class Context(Run):
     def wait_for(self, signal: str, *, timeout: float | timedelta | None = None) -> Any:
         """Wait for the next signal of that name and return its payload, see `JobHandle.signal`; until it comes, the job sleeps without taking up a slot.
 
-        A signal that came earlier is not lost. Each signal is taken once. In an async handler, await it.
+        A signal that came earlier is not lost. Each signal is taken once. In an async handler,
+        await it.
 
         Raises:
             SignalTimeout: None came in `timeout` seconds; later runs raise it, too.

@@ -166,9 +166,10 @@ class DeclaresTasks:
                 gives the seconds to wait, or `None` to discard the job.
             retry_on: An exception class or a tuple of them: only these are retried, all others
                 discard the job at once.
-            discard_on: Exceptions that discard the job at once, even if they are among those of `retry_on`.
-            max_attempts: How many times a job is tried; else as the `Backoff` says, else as the queue
-                says, else 5.
+            discard_on: Exceptions that discard the job at once, even if they are among those of
+                `retry_on`.
+            max_attempts: How many times a job is tried; else as the `Backoff` says, else as the
+                queue says, else 5.
             timeout: Seconds (or a timedelta) that one attempt may take; else as the queue
                 says. It stops async handlers and child processes; a thread is only told, through
                 its `Context`.
@@ -176,7 +177,8 @@ class DeclaresTasks:
                 hurry, or interrupts it with a `SoftTimeout`; shorter than `timeout`.
             executor: `loop` for `async def`, `thread` for `def` (the defaults), `process`, `dask`,
                 `ray`.
-            dask: What the jobs need of a Dask cluster, in Dask's words: `{"resources": {"GPU": 1}}`.
+            dask: What the jobs need of a Dask cluster, in Dask's words:
+                `{"resources": {"GPU": 1}}`.
             ray: What they need of a Ray cluster, in Ray's words: `{"num_gpus": 1}`.
             retention: Seconds a completed or cancelled job stays readable; else what the queue or
                 the app says.
@@ -185,17 +187,18 @@ class DeclaresTasks:
                 for each job.
             within: Seconds (or a timedelta) that the first job of a batch waits for others; by
                 default 0.1.
-            unique: A key such as `"order:{order_id}"`, or a `Unique`: at most one such job at a time.
+            unique: A key such as `"order:{order_id}"`, or a `Unique`: at most one such job at a
+                time.
             limit: How many jobs of a key may run at once, or start in a time.
             fair: A key such as `"tenant:{tenant}"`: the queue is shared fairly between its values.
-            expires: Seconds (or a timedelta) after a job's enqueue, after which no attempt of it begins: it
-                is cancelled instead.
-            on_success: A task, or its name: a job of it is enqueued when a job is completed, in the same
-                transaction.
+            expires: Seconds (or a timedelta) after a job's enqueue, after which no attempt of it
+                begins: it is cancelled instead.
+            on_success: A task, or its name: a job of it is enqueued when a job is completed, in the
+                same transaction.
             on_failure: The same, for when a job is discarded. A task given by name may be declared
                 later.
-            redact: Names of args that are shown as `***` wherever people look at jobs; annotating them with
-                `Secret` does the same.
+            redact: Names of args that are shown as `***` wherever people look at jobs; annotating
+                them with `Secret` does the same.
 
         Raises:
             ConfigError: An option cannot be used.
@@ -260,7 +263,8 @@ class DeclaresTasks:
         """Register middleware around enqueueing: `@rota.around_enqueue`.
 
         It gets an `EnqueueCall` and `call_next`, and returns what `call_next` returns, or raises. A
-        `def` is called around `enqueue` and `enqueue_many`, an `async def` around their async twins.
+        `def` is called around `enqueue` and `enqueue_many`, an `async def` around their async
+        twins.
 
         Raises:
             ConfigError: It does not take these two parameters.

@@ -1,7 +1,7 @@
 """The road of an enqueue: from a call to an order, and from the order to the store.
 
-A call says which jobs of which task are wanted. What is stored is decided in the order, a value, before
-any connection is touched. The async road differs in its last line.
+A call says which jobs of which task are wanted. What is stored is decided in the order, a value,
+before any connection is touched. The async road differs in its last line.
 """
 
 from collections.abc import Collection, Sequence

@@ -5,7 +5,8 @@
         total = f.add(merge, parts.results)
         f.add(notify, total.result)
 
-Nothing is stored before the block ends; the nodes are checked when they are added, see `rota.app.flow_building`.
+Nothing is stored before the block ends; the nodes are checked when they are added, see
+`rota.app.flow_building`.
 """
 
 from datetime import timedelta

@@ -1,6 +1,7 @@
 """The nodes of a flow that is being built: what is asked for is checked, and becomes an order.
 
-Args, results, keys and names are checked when a node is added, so an error in the block, whatever kind, leaves nothing behind.
+Args, results, keys and names are checked when a node is added, so an error in the block, whatever
+kind, leaves nothing behind.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -101,7 +102,8 @@ class Builder:
     Attributes:
         nodes: What was added so far.
         open: Whether more can be added.
-        shards: Where several databases are one app: the shards of the keys that the args make, each with the first node of it.
+        shards: Where several databases are one app: the shards of the keys that the args make, each
+            with the first node of it.
     """
 
     def __init__(self, enqueuing: "Enqueuing", suffix: str = "") -> None:

@@ -51,7 +51,8 @@ class FlowHandle:
         """What is known of the flow.
 
         Raises:
-            FlowNotFound: There is no such flow: its transaction has not committed yet, or its retention is over.
+            FlowNotFound: There is no such flow: its transaction has not committed yet, or its
+                retention is over.
         """
         return self._run(self._looking()).flow
 

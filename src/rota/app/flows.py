@@ -64,7 +64,8 @@ class Flows:
     def left_to_retry(self, jobs: Sequence[JobRecord]) -> dict[JobId, Membership]:
         """Those of these jobs that `FlowHandle.retry` would run again; with the flow and the node of each.
 
-        These have failed or were cancelled, and their nodes have ended. `rota.jobs.retry` leaves them as they are.
+        These have failed or were cancelled, and their nodes have ended. `rota.jobs.retry` leaves
+        them as they are.
         """
         ended = [job for job in jobs if job.state in {State.DISCARDED, State.CANCELLED}]
         nodes = _nodes(ended)

@@ -1,7 +1,7 @@
 """Grafting: a job of a flow adds nodes to it while it runs.
 
-What was added is stored in the transaction that completes the job, so a failed attempt leaves nothing; and what waits for the
-job's node waits for these nodes, too.
+What was added is stored in the transaction that completes the job, so a failed attempt leaves
+nothing; and what waits for the job's node waits for these nodes, too.
 """
 
 from typing import TYPE_CHECKING

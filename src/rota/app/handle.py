@@ -29,8 +29,8 @@ FindCodec = Callable[[str], ResultCodec]
 class JobHandle(Generic[T]):
     """Looks at one job, waits for it, cancels it. Made by `enqueue`, or by `Rota.job`.
 
-    `placing` says what the enqueue did: with a unique key it may have found an existing job. In an app with
-    several databases, `shard` names the one that has the job; else it is `None`.
+    `placing` says what the enqueue did: with a unique key it may have found an existing job. In an
+    app with several databases, `shard` names the one that has the job; else it is `None`.
     """
 
     __slots__ = ("_codec", "_database", "_queues", "id", "placing", "shard")
@@ -205,8 +205,8 @@ class JobHandle(Generic[T]):
             name: The name that the job waits for.
             payload: What `wait_for` returns: any value that JSON has.
             id: Of several signals with the same name and id, only one counts.
-            conn: Your own connection or session: the signal is there when you commit, and a job that
-                waits for it notices within a worker's `poll`.
+            conn: Your own connection or session: the signal is there when you commit, and a job
+                that waits for it notices within a worker's `poll`.
 
         Raises:
             JobNotFound: There is no such job.

@@ -1,7 +1,7 @@
 """Where several databases are one app: on which of them something happens just now.
 
-A worker runs handlers and tells subscribers with this set, so that log lines name the shard, and jobs that a handler
-enqueues lie beside its own where nothing else is said.
+A worker runs handlers and tells subscribers with this set, so that log lines name the shard, and
+jobs that a handler enqueues lie beside its own where nothing else is said.
 """
 
 import logging

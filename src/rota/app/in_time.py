@@ -1,7 +1,8 @@
 """Soft timeouts: what a handler is told of them, and the block that ends with one.
 
-They belong to the task and not to the job, so nothing of them is stored. A run's context knows the moment;
-`ctx.in_time()` is a block that an async handler, or one in a child process, cannot overstay.
+They belong to the task and not to the job, so nothing of them is stored. A run's context knows the
+moment; `ctx.in_time()` is a block that an async handler, or one in a child process, cannot
+overstay.
 """
 
 import signal

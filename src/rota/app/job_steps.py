@@ -4,11 +4,12 @@
     await ctx.sleep(timedelta(days=3))
     answer = await ctx.wait_for("approved", timeout=timedelta(days=7))
 
-Each has a name, and the second one of a name the number 2: so the order in which they are asked for means nothing, and
-what is not asked for any more is left alone. A name is counted when its step has ended well, which is also why two of one name
-cannot be under way at once.
+Each has a name, and the second one of a name the number 2: so the order in which they are asked for
+means nothing, and what is not asked for any more is left alone. A name is counted when its step has
+ended well, which is also why two of one name cannot be under way at once.
 
-Written once for sync and async handlers: what is to be done is a generator of calls, whose answers async handlers await.
+Written once for sync and async handlers: what is to be done is a generator of calls, whose answers
+async handlers await.
 """
 
 import functools
@@ -169,7 +170,8 @@ class JobSteps:
         """Begin what has this name; the key of its turn.
 
         Raises:
-            ConfigError: It is no name, another one of it is under way, or the job is completed or in a transaction.
+            ConfigError: It is no name, another one of it is under way, or the job is completed or
+                in a transaction.
         """
         check_name(name, kind.value)
         if "#" in name:
@@ -299,7 +301,8 @@ def encoded(name: str, codec: ResultCodec, value: object) -> str:
     """The result of a step as JSON text.
 
     Raises:
-        ArgsError: It does not fit the function's annotation, would come back changed, or is too large.
+        ArgsError: It does not fit the function's annotation, would come back changed, or is too
+            large.
     """
     try:
         text = codec.encode(value)

@@ -5,10 +5,10 @@
         async with ctx.transaction() as tx:
             await tx.aexecute("UPDATE orders SET shipped = true WHERE id = %s", [order])
 
-The completion is the store's own settlement, with its fence: where the worker's session was lost the
-lease is not there any more, and everything is rolled back. It is written last, so that what it locks
-is locked for a moment only. The transaction is tagged at the block's begin: where the handler has ended it,
-the completion is not written into the next one.
+The completion is the store's own settlement, with its fence: where the worker's session was lost
+the lease is not there any more, and everything is rolled back. It is written last, so that what it
+locks is locked for a moment only. The transaction is tagged at the block's begin: where the handler
+has ended it, the completion is not written into the next one.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -196,7 +196,8 @@ class JobTransaction(TransactionBlock):
         """Store this as the job's result, with the completion; what the handler returns later is not stored.
 
         Raises:
-            ConfigError: The task was not declared with `store_result=True`, and nothing else takes its result.
+            ConfigError: The task was not declared with `store_result=True`, and nothing else takes
+                its result.
             ArgsError: It cannot be stored, or does not fit the task's annotation.
         """
         if self._completion is None:

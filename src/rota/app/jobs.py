@@ -1,7 +1,7 @@
 """Looking at jobs and acting on them, many at once: `rota.jobs`.
 
-Looking can be part of the caller's transaction, and sees the jobs of that transaction then. Acting cannot
-(see `acting`).
+Looking can be part of the caller's transaction, and sees the jobs of that transaction then. Acting
+cannot (see `acting`).
 """
 
 from collections.abc import AsyncIterator, Iterable, Iterator
@@ -34,9 +34,9 @@ Given = Job | Iterable[Job] | None
 class Jobs:
     """The jobs of a database. An attribute of the app: `rota.jobs`.
 
-    The filters are `state=`, `queue=`, `task=` (a name or a `Task`) and `subject=` (a unique key, or the
-    beginning of a key and a `*`). Each method raises `ConfigError` for an impossible value, and has an
-    async twin with an `a` in front.
+    The filters are `state=`, `queue=`, `task=` (a name or a `Task`) and `subject=` (a unique key,
+    or the beginning of a key and a `*`). Each method raises `ConfigError` for an impossible value,
+    and has an async twin with an `a` in front.
     """
 
     def __init__(self, database: Database, queues: Queues) -> None:
@@ -89,8 +89,8 @@ class Jobs:
     def count(self, *, conn: object = None, **wanted: Unpack[Wanted]) -> int:
         """How many such jobs there are.
 
-        By state and queue, counters give the exact number, at a cost that does not grow with the jobs. With
-        `task=`, `subject=` or `conn=` the jobs are read and counted.
+        By state and queue, counters give the exact number, at a cost that does not grow with the
+        jobs. With `task=`, `subject=` or `conn=` the jobs are read and counted.
         """
         if conn is None and _counted(wanted):
             return _sum(job_filter(wanted), self._database.run(self._database.store.queues()))
@@ -124,18 +124,18 @@ class Jobs:
     ) -> Ids:
         """Make jobs available now, with all their attempts; returns the ids of the jobs it changed.
 
-        Name the jobs, or find them by filters. Only jobs that have finished, or wait for their time, change.
-        Without `state=` the filters find discarded jobs. A finished job with a unique key stays as it is
-        while another job has the key.
+        Name the jobs, or find them by filters. Only jobs that have finished, or wait for their
+        time, change. Without `state=` the filters find discarded jobs. A finished job with a unique
+        key stays as it is while another job has the key.
 
-        A failed or cancelled job of a flow stays as it is when its node has ended and `retry` of the flow
-        would run it again, with what waits for it: see `Flows.left_to_retry`.
+        A failed or cancelled job of a flow stays as it is when its node has ended and `retry` of
+        the flow would run it again, with what waits for it: see `Flows.left_to_retry`.
 
         Args:
             jobs: Ids, handles or records.
             limit: How many of the jobs that filters find it changes at most; `None` for all.
-            alone: Also retry jobs that are left to a retry of their flow: each runs by itself, and leaves
-                its flow for good.
+            alone: Also retry jobs that are left to a retry of their flow: each runs by itself, and
+                leaves its flow for good.
             wanted: `state=`, `queue=`, `task=`, `subject=`; one of them at least.
         """
         return [*drive(self._retrying(jobs, limit, wanted, alone=alone), self._database.run)]
@@ -164,8 +164,9 @@ class Jobs:
     ) -> dict[JobId, State]:
         """Cancel waiting jobs, and ask running ones to stop; returns the state of each afterwards.
 
-        That is `cancelled`, or `running` until the job's worker hears of it. Jobs that you name and that had already
-        finished are returned with their state. Without `state=` the filters find all jobs that have not finished.
+        That is `cancelled`, or `running` until the job's worker hears of it. Jobs that you name and
+        that had already finished are returned with their state. Without `state=` the filters find
+        all jobs that have not finished.
 
         Args:
             jobs: Ids, handles or records.

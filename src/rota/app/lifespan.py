@@ -1,7 +1,7 @@
 """Lifespans: users' context managers around a worker's run, or around the life of a child process.
 
-Each makes at most one resource, which handlers and later lifespans are given. `rota.worker.lifespans`
-enters and leaves them.
+Each makes at most one resource, which handlers and later lifespans are given.
+`rota.worker.lifespans` enters and leaves them.
 """
 
 import contextlib
@@ -99,10 +99,10 @@ class Lifespans:
     ) -> Any:
         """Surround each worker's run with a function that yields once: `@rota.lifespan`.
 
-        A worker enters the app's lifespans before it claims, in the order of their registration, and
-        leaves them in the reverse order when its last handler has ended. What one yields is a
-        resource, for handlers and later lifespans with a parameter `= rota.PROVIDED`. An `async def`
-        lives on the worker's loop, a `def` in a thread of its own.
+        A worker enters the app's lifespans before it claims, in the order of their registration,
+        and leaves them in the reverse order when its last handler has ended. What one yields is a
+        resource, for handlers and later lifespans with a parameter `= rota.PROVIDED`. An
+        `async def` lives on the worker's loop, a `def` in a thread of its own.
 
         Args:
             function: A generator function, sync or async, or one that gives a context manager.

@@ -1,16 +1,16 @@
 """Middleware: users' functions around enqueueing and around running jobs.
 
-Each one gets what is about to happen and the rest of the way as `call_next`; it calls that, looks at
-what comes back, changes it, or raises instead (the onion of Starlette). The one that was registered
-first is the outermost. Where none is registered, nothing is called.
+Each one gets what is about to happen and the rest of the way as `call_next`; it calls that, looks
+at what comes back, changes it, or raises instead (the onion of Starlette). The one that was
+registered first is the outermost. Where none is registered, nothing is called.
 
-An `async def` cannot wait inside a blocking `enqueue`, nor a `def` inside the event loop. So each way
-of enqueueing has its own kind, and if only the other kind is registered, it refuses: a check that
-guards `enqueue` must not be forgotten by `aenqueue`. Twins are one middleware in both kinds, and change nothing
-about that for the others.
+An `async def` cannot wait inside a blocking `enqueue`, nor a `def` inside the event loop. So each
+way of enqueueing has its own kind, and if only the other kind is registered, it refuses: a check
+that guards `enqueue` must not be forgotten by `aenqueue`. Twins are one middleware in both kinds,
+and change nothing about that for the others.
 
-Middleware around runs stays in the worker, where child processes cannot see what it has set. What is to be seen there
-crosses over as texts: see `Crossing`.
+Middleware around runs stays in the worker, where child processes cannot see what it has set. What
+is to be seen there crosses over as texts: see `Crossing`.
 """
 
 import inspect

@@ -1,8 +1,9 @@
 """Moving the jobs of a key that wait to the shard where the key belongs by now.
 
-No transaction reaches across two databases, so a job moves by a transfer (`rota.model.transfer`), in three: the source lets
-jobs go and stores the transfer instead, the target stores the jobs once and for all, the source forgets the transfer. Whoever is
-killed between two of them leaves a transfer, which the next mover of the key finishes first.
+No transaction reaches across two databases, so a job moves by a transfer (`rota.model.transfer`),
+in three: the source lets jobs go and stores the transfer instead, the target stores the jobs once
+and for all, the source forgets the transfer. Whoever is killed between two of them leaves a
+transfer, which the next mover of the key finishes first.
 """
 
 import secrets
@@ -30,7 +31,8 @@ class Moved:
     Attributes:
         jobs: How many jobs it stored in their new shard.
         joined: How many it did not store, because another job there has their unique key.
-        running: How many jobs of the key are still running elsewhere; those that come back wait there.
+        running: How many jobs of the key are still running elsewhere; those that come back wait
+            there.
     """
 
     jobs: int = 0
@@ -69,7 +71,8 @@ class Mover:
         """Finish what others began, then move what waits elsewhere; what runs there is counted.
 
         Raises:
-            StoreUnavailable: A shard is away. If it is the target, nothing has begun; else all others were done.
+            StoreUnavailable: A shard is away. If it is the target, nothing has begun; else all
+                others were done.
         """
         # Nothing leaves its shard as long as the target cannot be reached.
         target = self._shards[self._target].database

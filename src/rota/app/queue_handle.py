@@ -128,13 +128,14 @@ class QueueHandle:
     ) -> dict[State, int]:
         """Delete its jobs in these states, by default those that wait; returns how many, by state.
 
-        Running jobs stay, and so do jobs that are enqueued meanwhile. Each of several transactions deletes
-        some: if the call is interrupted, the rest stays.
+        Running jobs stay, and so do jobs that are enqueued meanwhile. Each of several transactions
+        deletes some: if the call is interrupted, the rest stays.
 
         Args:
             states: Which jobs; not the running ones.
             until: Only jobs with ids up to this one; by default those that there are now.
-            told: Called after each transaction, with how many jobs in that state are deleted so far.
+            told: Called after each transaction, with how many jobs in that state are deleted so
+                far.
 
         Raises:
             ConfigError: A state cannot be cleared.

@@ -1,7 +1,8 @@
 """Results as arguments: what a job of a flow is given of others that ended before it began.
 
-A single result and a list are put into the job's args before its handler is called, so any executor runs it; a parameter that is
-annotated `Results` gets them page by page from the database, as they are asked for.
+A single result and a list are put into the job's args before its handler is called, so any executor
+runs it; a parameter that is annotated `Results` gets them page by page from the database, as they
+are asked for.
 """
 
 import dataclasses

@@ -1,8 +1,8 @@
 """Where the jobs of a call are stored, of an app with several databases.
 
-Whatever comes first decides: the database to which the caller's `conn=` leads, what `on(…)` has said, the shard of
-the key that the args make, the shard of the handler that enqueues. Where nothing does, the call is refused: a job on
-the wrong shard would lie beside the wrong rows.
+Whatever comes first decides: the database to which the caller's `conn=` leads, what `on(…)` has
+said, the shard of the key that the args make, the shard of the handler that enqueues. Where nothing
+does, the call is refused: a job on the wrong shard would lie beside the wrong rows.
 """
 
 from collections.abc import Collection, Mapping, Sequence

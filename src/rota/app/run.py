@@ -93,7 +93,8 @@ class Run:
         An exact type comes before a subclass of it.
 
         Raises:
-            ConfigError: No lifespan yielded it, several yielded one of that type, or this is a direct call.
+            ConfigError: No lifespan yielded it, several yielded one of that type, or this is a
+                direct call.
         """
         if self._resources is None:
             message = (

@@ -20,8 +20,8 @@ from rota.events import Event
 class Shard(Rota):
     """A shard. Made by `Rota.shards`.
 
-    It has its own connections, queues, cron entries and subscribers, and shares with the others what was declared
-    for all: tasks, middleware and lifespans.
+    It has its own connections, queues, cron entries and subscribers, and shares with the others
+    what was declared for all: tasks, middleware and lifespans.
 
     Attributes:
         here: Which one of which app it is.

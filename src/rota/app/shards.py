@@ -8,8 +8,8 @@ def invoice(tenant: str, number: int) -> None: ...
 invoice.enqueue("acme", 1)                # on the shard of "acme"
 invoice.enqueue("acme", 2, conn=session)  # where that session's transaction is
 
-Each shard is a `Rota` with an engine of its own, and what Rota promises holds for each: limits, unique keys, order
-and fairness know nothing of other shards.
+Each shard is a `Rota` with an engine of its own, and what Rota promises holds for each: limits,
+unique keys, order and fairness know nothing of other shards.
 """
 
 import logging
@@ -54,7 +54,8 @@ class Shards(DeclaresTasks, Mapping[str, Shard]):
 
     Attributes:
         lifespan: Registers what surrounds each worker's run, as `Rota.lifespan` does.
-        middleware: What is registered around enqueues, after their shard is chosen, and around runs; on all shards.
+        middleware: What is registered around enqueues, after their shard is chosen, and around
+            runs; on all shards.
     """
 
     _enqueuer: Router
@@ -120,8 +121,8 @@ class Shards(DeclaresTasks, Mapping[str, Shard]):
     def of(self, key: str) -> str:
         """The name of the shard of a key: where it is pinned, else where its hash puts it.
 
-        The hash is the same in each process and each version of Rota. A shard that is added takes its share of
-        the keys from the others, and no other key changes its shard.
+        The hash is the same in each process and each version of Rota. A shard that is added takes
+        its share of the keys from the others, and no other key changes its shard.
         """
         return self._enqueuer.of(key)
 
@@ -134,7 +135,8 @@ class Shards(DeclaresTasks, Mapping[str, Shard]):
         """
         return self._enqueuer.here.name
 
-    # Both a name and a kind of event, as on a `Rota`: what is declared for one database can be declared for several.
+    # Both a name and a kind of event, as on a `Rota`: what is declared for one database can be
+    # declared for several.
     @overload
     def on(self, name: str, /) -> AbstractContextManager[Shard]: ...
     @overload
@@ -142,8 +144,8 @@ class Shards(DeclaresTasks, Mapping[str, Shard]):
     def on(self, what: Any, /) -> Any:
         """`with rota.on("eu"):` puts jobs there; `@rota.on(JobSettled)` subscribes to what happens on all shards.
 
-        Within the block jobs lie on that shard, unless their `conn=` leads to another one. In a subscriber,
-        `here` says on which shard the event happened.
+        Within the block jobs lie on that shard, unless their `conn=` leads to another one. In a
+        subscriber, `here` says on which shard the event happened.
 
         Raises:
             ConfigError: There is no shard of that name.
@@ -200,8 +202,9 @@ class Shards(DeclaresTasks, Mapping[str, Shard]):
     ) -> "Flow":
         """Build a flow, as `Rota.flow` does for one database: all of its jobs lie on one shard.
 
-        Which one is known when the block ends: where `conn` leads, what `on` says, the shard of the keys that the args
-        of its jobs make, that of the handler which builds it. `rota["eu"].flows` finds it again.
+        Which one is known when the block ends: where `conn` leads, what `on` says, the shard of the
+        keys that the args of its jobs make, that of the handler which builds it. `rota["eu"].flows`
+        finds it again.
 
         Args:
             name: What flows of this kind are called; many may have one name.
@@ -211,8 +214,8 @@ class Shards(DeclaresTasks, Mapping[str, Shard]):
             deadline: As for `Rota.flow`.
 
         Raises:
-            ConfigError: An option cannot be used; or, when the block ends, nothing says where, or the keys of the jobs have
-                several shards.
+            ConfigError: An option cannot be used; or, when the block ends, nothing says where, or
+                the keys of the jobs have several shards.
         """
         from rota.app.flow import Flow  # here: many programs have none
 
@@ -246,8 +249,8 @@ class Shards(DeclaresTasks, Mapping[str, Shard]):
         """A page for people who look after jobs, as `Rota.dashboard` gives one: of all shards, and of each.
 
         Args:
-            access: An `Access`, or a function from the framework's request to one. The pages of a shard are below
-                `shard/NAME/`, so a function can tell the shards by the path.
+            access: An `Access`, or a function from the framework's request to one. The pages of a
+                shard are below `shard/NAME/`, so a function can tell the shards by the path.
 
         Raises:
             ConfigError: `access` is not said, or the extra is not installed.
@@ -259,9 +262,10 @@ class Shards(DeclaresTasks, Mapping[str, Shard]):
     def move(self, key: str, *, to: str) -> Moved:
         """Move the waiting jobs of a key from other shards to the shard where the key belongs now.
 
-        They keep everything but their ids and their notes. The process may be killed at any point: the next call
-        finishes what it began, and nothing is lost or duplicated. Pin the key first, in every process that enqueues, and call
-        this until it moves nothing and nothing runs elsewhere.
+        They keep everything but their ids and their notes. The process may be killed at any point:
+        the next call finishes what it began, and nothing is lost or duplicated. Pin the key first,
+        in every process that enqueues, and call this until it moves nothing and nothing runs
+        elsewhere.
 
         Args:
             key: As for `of`.
@@ -269,7 +273,8 @@ class Shards(DeclaresTasks, Mapping[str, Shard]):
 
         Raises:
             ConfigError: The key belongs elsewhere, or there is no such shard, or no `key=`.
-            StoreUnavailable: A shard is away. If it is `to`, nothing was moved; else the jobs on all other shards were.
+            StoreUnavailable: A shard is away. If it is `to`, nothing was moved; else the jobs on
+                all other shards were.
         """
         if not self._enqueuer.has_key:
             message = "these shards have no key: say which args make it, Rota.shards(…, key=…)"

@@ -3,8 +3,9 @@
     async with ctx.step_transaction("book") as tx:
         await tx.aexecute("INSERT INTO bookings …")
 
-The sibling of `JobTransaction`, with the same fence; the job goes on after it. Where the step is remembered, the block ends with
-its first use of the transaction, so nothing is written a second time.
+The sibling of `JobTransaction`, with the same fence; the job goes on after it. Where the step is
+remembered, the block ends with its first use of the transaction, so nothing is written a second
+time.
 """
 
 from collections.abc import Callable
@@ -29,7 +30,8 @@ class Done(BaseException):
 class StepTransaction(TransactionBlock):
     """Commits the handler's writes and the memory of a step together, or neither; for one block.
 
-    Made by `Context.step_transaction`. Where the step is remembered, the block ends at the first use of its connection.
+    Made by `Context.step_transaction`. Where the step is remembered, the block ends at the first
+    use of its connection.
     """
 
     def __init__(self, steps: JobSteps, name: str, conn: object) -> None:

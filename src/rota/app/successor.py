@@ -1,11 +1,13 @@
 """Successors: jobs that are enqueued in the transaction which writes that another one has ended.
 
-A job has them by the names of tasks: those that its own task declares, or those that its enqueue chose,
-which travel in headers of Rota's own. What a successor is given follows from its signature: its parameter
-without a default gets the result of the job or, annotated `FinishedJob`, all that is known of it.
+A job has them by the names of tasks: those that its own task declares, or those that its enqueue
+chose, which travel in headers of Rota's own. What a successor is given follows from its signature:
+its parameter without a default gets the result of the job or, annotated `FinishedJob`, all that is
+known of it.
 
-Known weakness: middleware around enqueues does not see successors. It may do anything, and they are stored
-in batches, with the ends of other jobs. The headers of users travel on, so a trace is not broken.
+Known weakness: middleware around enqueues does not see successors. It may do anything, and they are
+stored in batches, with the ends of other jobs. The headers of users travel on, so a trace is not
+broken.
 """
 
 import logging
@@ -36,15 +38,16 @@ _error = msgspec.json.Decoder(AttemptError).decode
 _plain = msgspec.json.Decoder().decode
 
 
-# Choosing ------------------------------------------------------------------------------------------
+# Choosing
+# ------------------------------------------------------------------------------------------
 
 
 def chosen(option: str, given: object, enqueuing: Enqueuing) -> str:
     """The name of the successor that an option gives, as a task or by its name.
 
     Raises:
-        ConfigError: It is neither, is not of this app, has options of `using()`, or takes what no successor
-            is given.
+        ConfigError: It is neither, is not of this app, has options of `using()`, or takes what no
+            successor is given.
     """
     if isinstance(given, Task):
         if given.enqueuing is not enqueuing:
@@ -103,7 +106,8 @@ def wants_result(job: ClaimedJob, task: AnyTask) -> bool:
     return successor is not None and _parameter(successor) is not None and not _whole(successor)
 
 
-# Ending --------------------------------------------------------------------------------------------
+# Ending
+# --------------------------------------------------------------------------------------------
 
 
 def followed(
@@ -116,8 +120,8 @@ def followed(
 ) -> Settlement:
     """A settlement with the job's successor, if it has one.
 
-    `value` is what its handler returned, as JSON text if it is `encoded`. Where the successor cannot
-    be given that, the job is discarded instead, as where its result cannot be stored.
+    `value` is what its handler returned, as JSON text if it is `encoded`. Where the successor
+    cannot be given that, the job is discarded instead, as where its result cannot be stored.
     """
     try:
         order = successor(settlement, job, task, value, encoded=encoded)
@@ -254,7 +258,8 @@ def _headers(
     return redacting(told, dict.fromkeys((*redacted_names(told), parameter)))
 
 
-# Signatures ----------------------------------------------------------------------------------------
+# Signatures
+# ----------------------------------------------------------------------------------------
 
 
 def _parameter(task: AnyTask) -> str | None:

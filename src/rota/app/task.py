@@ -226,17 +226,19 @@ class Task(Generic[P, R, T]):
             at: An aware datetime before which the job does not become available.
             max_attempts: How many times it is tried before it is discarded.
             timeout: Seconds or a timedelta that one attempt may take.
-            wake: Whether a sleeping worker is told at once (the default); if not, it finds the job by
-                polling, within a second. PostgreSQL cannot prepare a transaction (two-phase
+            wake: Whether a sleeping worker is told at once (the default); if not, it finds the job
+                by polling, within a second. PostgreSQL cannot prepare a transaction (two-phase
                 commit) that has notified a worker.
-            unique: A key such as `"order:{order_id}"`, or a `Unique`: at most one such job at a time.
+            unique: A key such as `"order:{order_id}"`, or a `Unique`: at most one such job at a
+                time.
             limit: How many jobs of a key may run at once, or start in a time.
             fair: A key such as `"tenant:{tenant}"`: the queue is shared fairly between its values.
-            headers: Names and texts that travel with the job, to `Context.headers`; 4 kB at the most.
-            expires: Seconds or a timedelta after the enqueue, or an aware datetime, after which no attempt
-                begins: the job is cancelled instead.
-            on_success: A task, or its name: a job of it is enqueued when this one completes. It overrides
-                what the task declares.
+            headers: Names and texts that travel with the job, to `Context.headers`; 4 kB at the
+                most.
+            expires: Seconds or a timedelta after the enqueue, or an aware datetime, after which no
+                attempt begins: the job is cancelled instead.
+            on_success: A task, or its name: a job of it is enqueued when this one completes. It
+                overrides what the task declares.
             on_failure: The same, for when this one is discarded.
             conn: The caller's connection or session; `using(conn=c).enqueue(…)` is
                 `enqueue(…, conn=c)` in a form that type checkers can follow. Not `None`.

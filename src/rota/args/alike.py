@@ -1,8 +1,9 @@
 """The args of many jobs at once: what `ArgsCodec.encode` would write for each, for a tenth of the time.
 
-Plain scalars are checked column by column. Other values are read back, as the worker will read them,
-and are well if nothing at all has changed: exactly the same types with the same values. Where a value
-needs a closer look, or is wrong, nothing comes out: `encode` then finds out which, and says so.
+Plain scalars are checked column by column. Other values are read back, as the worker will read
+them, and are well if nothing at all has changed: exactly the same types with the same values. Where
+a value needs a closer look, or is wrong, nothing comes out: `encode` then finds out which, and says
+so.
 """
 
 import marshal

@@ -57,8 +57,8 @@ def written(model: Model) -> msgspec.Raw:
 def read(kind: type[Model], tree: object) -> Model:
     """Build a model from plain JSON values.
 
-    The values become text once more because only pydantic's JSON mode turns a string into a datetime
-    in a model that is configured to be strict.
+    The values become text once more because only pydantic's JSON mode turns a string into a
+    datetime in a model that is configured to be strict.
 
     Raises:
         ValueError: With a `Fault` as its argument.

@@ -1,7 +1,7 @@
 """Args that are shown to nobody: `Secret[str]`.
 
-A mark on an annotation, which type checkers and handlers see as the type itself: a handler gets a plain `str`. It is
-stored as any other arg; what is hidden is what people are shown.
+A mark on an annotation, which type checkers and handlers see as the type itself: a handler gets a
+plain `str`. It is stored as any other arg; what is hidden is what people are shown.
 """
 
 import typing

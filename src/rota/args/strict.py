@@ -1,8 +1,8 @@
 """The comparison between what was given and what the worker would receive.
 
-One walk over both trees side by side. It needs no annotations: the decoder has applied them, so what
-it built shows what they say. The same walk with the given value on both sides finds what is wrong
-with a value that could not even be written.
+One walk over both trees side by side. It needs no annotations: the decoder has applied them, so
+what it built shows what they say. The same walk with the given value on both sides finds what is
+wrong with a value that could not even be written.
 """
 
 import dataclasses

@@ -22,10 +22,12 @@ PASSWORD = "ROTA_DASHBOARD_PASSWORD"  # noqa: S105 - the name of a variable
 def dashboard(*, listen: Any, url: str | None, as_json: bool) -> None:
     """Look after jobs in a browser: queues, jobs, workers, and why a job does not run.
 
-    It needs rota[dashboard]. Other machines cannot reach it unless --listen names a host. Then it is read-only,
-    unless the variable ROTA_DASHBOARD_PASSWORD holds a password, which the browser asks for (user: rota).
+    It needs rota[dashboard]. Other machines cannot reach it unless --listen names a host. Then it
+    is read-only, unless the variable ROTA_DASHBOARD_PASSWORD holds a password, which the browser
+    asks for (user: rota).
 
-    If ROTA_SHARDS names several databases, there is a page of all and the pages of each; --shard takes one.
+    If ROTA_SHARDS names several databases, there is a page of all and the pages of each; --shard
+    takes one.
 
     \b
     Examples:

@@ -39,7 +39,8 @@ def database_or_shards(url: str | None) -> Iterator[Rota | Shards]:
 
     Raises:
         ConfigError: A URL cannot be used.
-        SchemaMissing: There is no such file, or it has no tables; likewise the other errors of one database.
+        SchemaMissing: There is no such file, or it has no tables; likewise the other errors of one
+            database.
     """
     if url is not None or not from_environment():
         with database(url) as rota:

@@ -21,11 +21,13 @@ Documents = Mapping[str, Any]
 def each_shard(*, queues: bool = False) -> Callable[[F], F]:
     """The command for each shard that `ROTA_SHARDS` names, unless it was given a database.
 
-    With `--json` there is one document, with that of each shard in it. A shard that cannot be used is said to be so,
-    and the command goes on with the next one; it ends with the worst exit code of all.
+    With `--json` there is one document, with that of each shard in it. A shard that cannot be used
+    is said to be so, and the command goes on with the next one; it ends with the worst exit code of
+    all.
 
     Args:
-        queues: Whether it lists queues, which are added up then: it collects its document, too, where it prints a table.
+        queues: Whether it lists queues, which are added up then: it collects its document, too,
+            where it prints a table.
     """
 
     def decorate(function: F) -> F:

@@ -97,8 +97,8 @@ def list_(
 def show(*, flow: int, svg: str | None, limit: int, url: str | None, as_json: bool) -> None:
     """Show a flow: each node below those that it waits for, with its state and jobs.
 
-    A node that waits for several others stands below the last of them; the others name it behind an arrow. A chain of
-    nodes continues downwards, without indentation.
+    A node that waits for several others stands below the last of them; the others name it behind an
+    arrow. A chain of nodes continues downwards, without indentation.
 
     \b
     Examples:

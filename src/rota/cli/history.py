@@ -52,8 +52,9 @@ def history(
 ) -> None:
     """Show how many jobs came, were claimed, ended and waited lately.
 
-    Workers record it once a minute. Rows are missing for times without a worker; the next row has what came
-    meanwhile, and says how much time it covers. `available` and `oldest` are the highest values at the end of a minute.
+    Workers record it once a minute. Rows are missing for times without a worker; the next row has
+    what came meanwhile, and says how much time it covers. `available` and `oldest` are the highest
+    values at the end of a minute.
 
     \b
     Examples:

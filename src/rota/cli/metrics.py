@@ -23,11 +23,13 @@ PASSWORD = "ROTA_METRICS_PASSWORD"  # noqa: S105 - the name of a variable
 def metrics(*, listen: Any, once: bool, url: str | None, as_json: bool) -> None:
     """Serve a database's metrics to Prometheus, at /metrics: queues, workers, cron, and what keeps space from being freed.
 
-    It needs rota[prometheus]. One process is enough for a database, whatever the number of workers; it looks at the
-    database at most once a second, and counts no jobs. Other machines cannot reach it unless --listen names a host. Then
-    set the variable ROTA_METRICS_PASSWORD to require a password (user: rota) from Prometheus.
+    It needs rota[prometheus]. One process is enough for a database, whatever the number of workers;
+    it looks at the database at most once a second, and counts no jobs. Other machines cannot reach
+    it unless --listen names a host. Then set the variable ROTA_METRICS_PASSWORD to require a
+    password (user: rota) from Prometheus.
 
-    If ROTA_SHARDS names several databases, it covers all of them, with the label shard; --shard takes one.
+    If ROTA_SHARDS names several databases, it covers all of them, with the label shard; --shard
+    takes one.
 
     \b
     Examples:

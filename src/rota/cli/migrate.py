@@ -19,7 +19,8 @@ def migrate(*, dry_run: bool, url: str | None, as_json: bool) -> None:
 
     Run it any number of times, and on several machines at once. A missing SQLite file is created.
     While other sessions use the tables, it tries again for a minute, then ends with exit status 3.
-    Tables of a newer Rota are left as they are; the exit status is 4 if this Rota cannot work with them.
+    Tables of a newer Rota are left as they are; the exit status is 4 if this Rota cannot work with
+    them.
 
     \b
     Examples:

@@ -58,9 +58,9 @@ def clear(
 ) -> None:
     """Delete the waiting jobs of a queue, or its jobs in the given states.
 
-    Says how many there are, and asks first. Running jobs stay, and so do jobs that are
-    enqueued meanwhile. Workers keep claiming and running jobs: pause the queue first to prevent that.
-    Ctrl-C stops it; jobs deleted by then are gone.
+    Says how many there are, and asks first. Running jobs stay, and so do jobs that are enqueued
+    meanwhile. Workers keep claiming and running jobs: pause the queue first to prevent that. Ctrl-C
+    stops it; jobs deleted by then are gone.
 
     \b
     Examples:

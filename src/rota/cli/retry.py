@@ -39,9 +39,9 @@ def retry(
 ) -> None:
     """Make jobs available again now, with all their attempts.
 
-    For finished jobs, and for jobs that wait for their time. Without ids: all discarded jobs that match, or those
-    in the state that --state names. A job that has ended its node of a flow is left as it is: rota flows retry runs
-    it again, with what waits for it.
+    For finished jobs, and for jobs that wait for their time. Without ids: all discarded jobs that
+    match, or those in the state that --state names. A job that has ended its node of a flow is left
+    as it is: rota flows retry runs it again, with what waits for it.
 
     \b
     Examples:

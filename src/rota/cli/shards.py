@@ -24,9 +24,9 @@ def shards() -> None:
 def move(*, target: str, key: str, to: str, as_json: bool) -> None:
     """Move the waiting jobs of KEY from other shards to the shard where the key belongs now.
 
-    Pin the key first, in every process that enqueues: `Rota.shards(…, pinned={"acme": "us"})`. Running
-    jobs end where they are. It can be killed at any point: run it again, and it finishes what it began.
-    Repeat it until it moves nothing and no jobs run elsewhere.
+    Pin the key first, in every process that enqueues: `Rota.shards(…, pinned={"acme": "us"})`.
+    Running jobs end where they are. It can be killed at any point: run it again, and it finishes
+    what it began. Repeat it until it moves nothing and no jobs run elsewhere.
 
     \b
     Examples:

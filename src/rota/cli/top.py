@@ -37,8 +37,8 @@ def top(*, every: float, once: bool, url: str | None, as_json: bool) -> None:
 
     A look costs a few milliseconds, whatever the number of jobs. On a terminal the live view needs
     textual: install rota[top]. If ROTA_SHARDS names several databases, it shows the queues of all
-    of them, as eu/mail, and their sum. In a pipe, with --once or with --json, it prints once and exits; for
-    the rates it looks twice, --every apart.
+    of them, as eu/mail, and their sum. In a pipe, with --once or with --json, it prints once and
+    exits; for the rates it looks twice, --every apart.
 
     Keys: q quits, p pauses or resumes the queue under the cursor (and asks first), s sorts, /
     filters, ? explains.

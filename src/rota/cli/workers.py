@@ -48,8 +48,9 @@ def workers() -> None:
 def list_(*, jobs: int, url: str | None, as_json: bool) -> None:
     """List the workers that have not stopped, with a line for each job that they hold.
 
-    A job that a worker holds runs there, or is about to. A worker that has not been heard of for too long
-    is marked with !; its jobs are about to be rescued. On SQLite it is not known since when a job is held.
+    A job that a worker holds runs there, or is about to. A worker that has not been heard of for
+    too long is marked with !; its jobs are about to be rescued. On SQLite it is not known since
+    when a job is held.
 
     \b
     Examples:

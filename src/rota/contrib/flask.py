@@ -27,16 +27,17 @@ KEY = "ROTA_DATABASE_URL"
 class RotaFlask:
     """Connects a Rota app with a Flask application.
 
-    Each run of a handler, in a thread or on the event loop, has an application context of its own, which ends with
-    it: `current_app`, `g` and Flask-SQLAlchemy's `db.session` work as in a request. Child processes
-    (`executor="process"`) have none: push one there.
+    Each run of a handler, in a thread or on the event loop, has an application context of its own,
+    which ends with it: `current_app`, `g` and Flask-SQLAlchemy's `db.session` work as in a request.
+    Child processes (`executor="process"`) have none: push one there.
 
     Args:
         rota: The app whose tasks these are.
         app: The application; or give it to `init_app`, where it is made later.
 
     Raises:
-        ConfigError: `rota` is not a Rota app, or its database cannot be that of the application's config.
+        ConfigError: `rota` is not a Rota app, or its database cannot be that of the application's
+            config.
     """
 
     def __init__(self, rota: Rota, app: Flask | None = None) -> None:

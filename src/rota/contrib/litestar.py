@@ -18,8 +18,9 @@ class RotaPlugin(InitPlugin, CLIPlugin):
 
     Args:
         rota: The app whose jobs the application enqueues.
-        worker: Whether, and how, a worker runs in the same process; see `rota.contrib.starlette.web_lifespan`. It
-            starts after the application's own `lifespan` managers have begun and stops before they end.
+        worker: Whether, and how, a worker runs in the same process; see
+            `rota.contrib.starlette.web_lifespan`. It starts after the application's own `lifespan`
+            managers have begun and stops before they end.
 
     Raises:
         ConfigError: An argument has the wrong type.

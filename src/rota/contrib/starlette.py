@@ -2,7 +2,8 @@
 
     app = FastAPI(lifespan=web_lifespan(rota))
 
-This is the life of the web application; `@rota.lifespan` is that of a worker. The framework itself is not imported.
+This is the life of the web application; `@rota.lifespan` is that of a worker. The framework itself
+is not imported.
 """
 
 import asyncio
@@ -51,16 +52,17 @@ def web_lifespan(
 ) -> Callable[[Any], AbstractAsyncContextManager[Any]]:
     """The lifespan of a web application that enqueues jobs, and may run them as well.
 
-    At startup it checks the database, so that a server whose database is not migrated does not start. At shutdown
-    it closes Rota's connections.
+    At startup it checks the database, so that a server whose database is not migrated does not
+    start. At shutdown it closes Rota's connections.
 
     Args:
         rota: The app whose jobs it enqueues.
-        worker: Whether, and how, a worker runs in this process, on the server's event loop. It starts after the
-            application's own lifespan has begun and stops before that ends. Signals belong to the server. Each
-            process of the server has its own worker. At shutdown, running jobs have 10 seconds, unless a
-            `WorkerConfig` gives another `grace`.
-        then: The application's own lifespan; what it yields becomes the requests' state, as without Rota.
+        worker: Whether, and how, a worker runs in this process, on the server's event loop. It
+            starts after the application's own lifespan has begun and stops before that ends.
+            Signals belong to the server. Each process of the server has its own worker. At
+            shutdown, running jobs have 10 seconds, unless a `WorkerConfig` gives another `grace`.
+        then: The application's own lifespan; what it yields becomes the requests' state, as without
+            Rota.
 
     Raises:
         ConfigError: An argument has the wrong type, or the worker has nothing to run.
@@ -96,9 +98,9 @@ def web_lifespan(
 async def worker_beside(rota: Rota, config: WorkerConfig) -> AsyncIterator[None]:
     """A worker on the running event loop, beside what the block does.
 
-    It has begun to claim when the block begins. At its end it stops in order; where the block is left by an
-    error, it gives its jobs back at once. A server that leaves without an end of the lifespan cancels every task of
-    the loop, and the worker gives its jobs back likewise.
+    It has begun to claim when the block begins. At its end it stops in order; where the block is
+    left by an error, it gives its jobs back at once. A server that leaves without an end of the
+    lifespan cancels every task of the loop, and the worker gives its jobs back likewise.
 
     Raises:
         ConfigError: There is nothing that it could run, or the database refuses the role.
@@ -122,7 +124,8 @@ async def worker_beside(rota: Rota, config: WorkerConfig) -> AsyncIterator[None]
 async def _started(rota: Rota, worker: "Worker") -> asyncio.Task[None]:
     """Start a worker; its task, once it has begun."""
     begun = asyncio.Event()
-    # It is emitted on this loop. Of another worker in this process it would come too early, at worst.
+    # It is emitted on this loop. Of another worker in this process it would come too early, at
+    # worst.
     unsubscribe = rota.events.subscribe(WorkerStarted, lambda _: begun.set())
     running = asyncio.create_task(worker.arun(signals=False), name="rota-worker")
     running.add_done_callback(_tell)

@@ -74,8 +74,8 @@ class CronRecord:
     """An entry as the database knows it.
 
     `due` is its next due time and `last` the newest one that has made a job, in the entry's time
-    zone. `declared`: it comes from code. `undeclared`: no living worker has it in its code any more,
-    so it makes no jobs.
+    zone. `declared`: it comes from code. `undeclared`: no living worker has it in its code any
+    more, so it makes no jobs.
     """
 
     entry: CronEntry

@@ -1,8 +1,8 @@
 """The jobs of a cron entry: what they have besides the entry's own fields, and what they get.
 
 The args of an entry are fixed, and so are its keys: they are made once, where the task is at hand.
-The templates stay beside the keys, since other args have other keys. Both are stored with the entry,
-as JSON.
+The templates stay beside the keys, since other args have other keys. Both are stored with the
+entry, as JSON.
 """
 
 import hashlib

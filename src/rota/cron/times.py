@@ -4,10 +4,10 @@ The model. An expression is a pattern of wall clocks, and cronsim says which wal
 What such a wall time means in a zone is decided here:
 
 - Where the clock is put forward, some wall times do not exist. An expression that names its minutes
-  and hours (`30 2 * * *`) is due at the end of that gap, once, however many of its times were in it.
-  An expression with a star for minutes or hours (`*/10 * * * *`) has nothing to catch up.
-- Where the clock is put back, some wall times come twice. An expression of the first kind is due the
-  first time; one of the second kind both times: "every ten minutes" stays every ten minutes.
+  and hours (`30 2 * * *`) is due at the end of that gap, once, however many of its times were in
+  it. An expression with a star for minutes or hours (`*/10 * * * *`) has nothing to catch up.
+- Where the clock is put back, some wall times come twice. An expression of the first kind is due
+  the first time; one of the second kind both times: "every ten minutes" stays every ten minutes.
 
 That is what Debian's cron does. cronsim nearly does, but it leaves six fields as they are, it loses
 half an hour where the clock moves by half an hour (Australia/Lord_Howe), and inside the repeated
@@ -73,7 +73,8 @@ def due_times(expression: str, timezone: str, after: datetime) -> Iterator[datet
     """All due times after a moment, in their order, each once; in that time zone.
 
     Raises:
-        ConfigError: The expression cannot be read, the time zone is not known, or `after` names none.
+        ConfigError: The expression cannot be read, the time zone is not known, or `after` names
+            none.
     """
     aware(after, "after")
     zone = time_zone(timezone)

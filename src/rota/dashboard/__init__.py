@@ -1,10 +1,10 @@
 """`rota[dashboard]`: a page for people who look after jobs.
 
-The model. A skin (`asgi`, `wsgi`, Django's view) turns what its framework gives into a `Request`, and asks the
-user's `access` what the request may do. `core` finds the route, checks the right that the route declares, and calls
-its page; no page is called without that check. A page is a function that reads facts from the store and gives a
-`Page`: a template's name and plain data. The core writes it as HTML or, for programs, as JSON, and puts the
-same headers on every answer.
+The model. A skin (`asgi`, `wsgi`, Django's view) turns what its framework gives into a `Request`,
+and asks the user's `access` what the request may do. `core` finds the route, checks the right that
+the route declares, and calls its page; no page is called without that check. A page is a function
+that reads facts from the store and gives a `Page`: a template's name and plain data. The core
+writes it as HTML or, for programs, as JSON, and puts the same headers on every answer.
 
 access     what a request may do: rights, and the values `Access`
 message    the request and the response, as values
@@ -26,7 +26,8 @@ asgi       under Starlette, FastAPI and every other ASGI server; sends news as t
 wsgi       under Flask and every other WSGI server
 standalone the command `rota dashboard`
 
-Weaknesses. Rates are known from the second look on, by this process alone. Under WSGI pages ask every two seconds.
+Weaknesses. Rates are known from the second look on, by this process alone. Under WSGI pages ask
+every two seconds.
 """
 
 from rota.dashboard.access import Access, Right

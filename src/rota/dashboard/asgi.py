@@ -1,7 +1,7 @@
 """The dashboard under ASGI: Starlette, FastAPI and every server that speaks it.
 
-Pages are made in a thread, so that the event loop never waits for the database. A page that is open gets its live part
-anew whenever that has changed, over one connection (server-sent events).
+Pages are made in a thread, so that the event loop never waits for the database. A page that is open
+gets its live part anew whenever that has changed, over one connection (server-sent events).
 """
 
 import asyncio

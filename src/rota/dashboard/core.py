@@ -1,7 +1,7 @@
 """From a request to its response, the same under every framework.
 
-The order is fixed: may the request see anything, is there such a route, has it the route's right, does a change come
-from a page of this host; only then is the page called. Skins check nothing.
+The order is fixed: may the request see anything, is there such a route, has it the route's right,
+does a change come from a page of this host; only then is the page called. Skins check nothing.
 """
 
 import logging

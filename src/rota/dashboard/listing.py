@@ -1,8 +1,8 @@
 """One page of jobs, at a cost that does not grow with the jobs there are.
 
-Jobs are found by walking back from the newest. Where a filter leaves few of them, that could go on to the first job
-there ever was, so a page walks back over so many jobs at the most, and says up to where it looked; the next page
-goes on from there.
+Jobs are found by walking back from the newest. Where a filter leaves few of them, that could go on
+to the first job there ever was, so a page walks back over so many jobs at the most, and says up to
+where it looked; the next page goes on from there.
 """
 
 from collections.abc import Sequence
@@ -59,6 +59,7 @@ def _look(
     store = database.store
     until, since, beyond = database.run(store.reach(wanted, bound))
     after = JobId(until + 1) if until < wanted.until else wanted.after
-    # From a lowest id on, even if it is the first: SQLite walks by ids then, and not all that is available.
+    # From a lowest id on, even if it is the first: SQLite walks by ids then, and not all that is
+    # available.
     found = replace(wanted, after=after, since=since or JobId(1), brief=True)
     return database.run(store.list_jobs(found)), beyond or since, beyond is not None

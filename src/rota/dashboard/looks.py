@@ -2,8 +2,9 @@
 
 Ten people who watch cost what one costs. Rates are the differences between looks, as in `rota top`.
 
-A look takes milliseconds, but reads something of each queue and of each key whose jobs wait. Where there are thousands
-of these it takes longer, so it is made less often, and pages show the last one while the next is made.
+A look takes milliseconds, but reads something of each queue and of each key whose jobs wait. Where
+there are thousands of these it takes longer, so it is made less often, and pages show the last one
+while the next is made.
 """
 
 import logging

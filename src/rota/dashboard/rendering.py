@@ -122,7 +122,8 @@ def _shards(request: Request) -> list[tuple[str, str, bool]]:
     if (among := request.among) is None:
         return []
     top = "../" * (request.path.count("/") - 1 + (2 if among.name else 0)) or "./"
-    # To the same page of another one, but for a page about a single thing, which another one may not have.
+    # To the same page of another one, but for a page about a single thing, which another one may
+    # not have.
     section = request.path if request.path in {path for _, path, _ in NAVIGATION} else "/"
     each = [
         (name, f"{top}shard/{quote(name)}{section}", name == among.name) for name in among.names

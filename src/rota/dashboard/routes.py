@@ -50,7 +50,8 @@ class Route(Generic[C]):
 
     Attributes:
         path: With `{name}` for a part that may be anything.
-        right: What a request needs for it, beside `read`. The core checks it before the page is called.
+        right: What a request needs for it, beside `read`. The core checks it before the page is
+            called.
         live: Whether it has a part that changes while it is open.
     """
 

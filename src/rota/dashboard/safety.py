@@ -1,7 +1,8 @@
 """What keeps a page safe in a browser: the headers of every answer, and who may ask for changes.
 
-There are no cookies and no tokens. A browser says itself where a request comes from: `Sec-Fetch-Site` over https and
-to localhost, and `Origin` with each request that changes something. A program sends `Sec-Fetch-Site: same-origin`.
+There are no cookies and no tokens. A browser says itself where a request comes from:
+`Sec-Fetch-Site` over https and to localhost, and `Origin` with each request that changes something.
+A program sends `Sec-Fetch-Site: same-origin`.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """The dashboard of several databases: that of each below `shard/NAME/`, and one page about all of them.
 
-Each shard's pages are those of one database, from a core of its own, which knows nothing of the others. So links,
-rights and refusals are the same; the head of a page leads to the other shards.
+Each shard's pages are those of one database, from a core of its own, which knows nothing of the
+others. So links, rights and refusals are the same; the head of a page leads to the other shards.
 """
 
 from dataclasses import replace

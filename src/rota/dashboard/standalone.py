@@ -1,7 +1,7 @@
 """The dashboard on its own, for `rota dashboard`.
 
-On loopback everything is allowed, to who reaches it: programs and people of this machine. Off loopback a password is
-asked for, else the pages can only be read.
+On loopback everything is allowed, to who reaches it: programs and people of this machine. Off
+loopback a password is asked for, else the pages can only be read.
 """
 
 from rota.app.app import Rota

@@ -1,9 +1,9 @@
 """The database of an app: its store, and on which connection an operation runs.
 
-An operation runs on a connection of Rota's own, or in the transaction of a caller's: a connection or
-session, async or not, or the block of a transaction that Rota has begun. Async code does the same in
-threads, since Rota's own connections block. While a test confines it, all of this happens in the
-test's one transaction.
+An operation runs on a connection of Rota's own, or in the transaction of a caller's: a connection
+or session, async or not, or the block of a transaction that Rota has begun. Async code does the
+same in threads, since Rota's own connections block. While a test confines it, all of this happens
+in the test's one transaction.
 """
 
 from collections.abc import Callable
@@ -70,7 +70,8 @@ class Database:
         """Be another database from now on; what is open is closed.
 
         Raises:
-            ConfigError: The URL cannot be used, or a test confines this one; then nothing has changed.
+            ConfigError: The URL cannot be used, or a test confines this one; then nothing has
+                changed.
         """
         if self._confined is not None:
             message = (
@@ -90,9 +91,9 @@ class Database:
     def ready(self, *, make: bool = True) -> None:
         """Check once that the database has the tables that this Rota needs.
 
-        A SQLite file gets them by itself (unless `make` is false: a caller's open transaction
-        would keep it waiting); a PostgreSQL database by `rota migrate`. While a test has this database in its
-        transaction, nothing is checked: that might wait for the test itself.
+        A SQLite file gets them by itself (unless `make` is false: a caller's open transaction would
+        keep it waiting); a PostgreSQL database by `rota migrate`. While a test has this database in
+        its transaction, nothing is checked: that might wait for the test itself.
 
         Raises:
             SchemaMissing: Run `rota migrate`.

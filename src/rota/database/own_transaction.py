@@ -70,8 +70,8 @@ class Own:
 class Threaded:
     """A transaction of Rota's own for async code: in a thread of its own.
 
-    In a common pool, transactions that wait for a lock could occupy all the threads, and the one that
-    holds the lock would find none to go on in.
+    In a common pool, transactions that wait for a lock could occupy all the threads, and the one
+    that holds the lock would find none to go on in.
     """
 
     def __init__(self, own: "Joined") -> None:

@@ -1,7 +1,7 @@
 """Which kind of connection a caller has given, and the adapter for it.
 
-Connections are told apart by the module of their class, so that no driver is imported that the caller
-has not imported.
+Connections are told apart by the module of their class, so that no driver is imported that the
+caller has not imported.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
 """Callers' connections of Django, used through Django's own cursors.
 
-Around them Django would not know of a broken transaction, count queries, or open its connection. Django
-is imported by the caller, and here only after that.
+Around them Django would not know of a broken transaction, count queries, or open its connection.
+Django is imported by the caller, and here only after that.
 """
 
 import contextlib
@@ -53,7 +53,8 @@ class ThroughDjango(Blocking):
 def alias_of(connection: object) -> str | None:
     """The alias of Django's connection, of its proxy, or as text; `None` for anything else.
 
-    Text is an alias in programs that use Django alone; others may have imported it, as libraries do.
+    Text is an alias in programs that use Django alone; others may have imported it, as libraries
+    do.
     """
     if isinstance(connection, str) and _in_use():
         return connection

@@ -1,12 +1,14 @@
 """Waiting for the end of jobs: one thread and one connection for all the waits of an app.
 
-The thread exists only while the app waits for a job, and a moment longer. It hears from the store which jobs
-have ended, and looks for these alone. What it may not have heard of, because the job ended in the
-moment it began to listen, or notifications do not arrive, it finds by looking now and then: soon
-after the wait has begun, then ever more rarely, down to once a second for all waits together.
+The thread exists only while the app waits for a job, and a moment longer. It hears from the store
+which jobs have ended, and looks for these alone. What it may not have heard of, because the job
+ended in the moment it began to listen, or notifications do not arrive, it finds by looking now and
+then: soon after the wait has begun, then ever more rarely, down to once a second for all waits
+together.
 
-To follow a job is to wait for any change of it. All that follow jobs in an app look at the same moments, in
-two statements for all these jobs, so that a thousand cost the server hardly more than one.
+To follow a job is to wait for any change of it. All that follow jobs in an app look at the same
+moments, in two statements for all these jobs, so that a thousand cost the server hardly more than
+one.
 """
 
 import logging

@@ -1,7 +1,8 @@
 """Flows that stand still: nodes whose jobs nobody takes, and what was not decided.
 
-That a node takes its time is no finding. It is one if nothing of it can go on: its queue is paused or has no worker, no
-worker knows its task, its jobs are gone, or nobody has decided that it has ended.
+That a node takes its time is no finding. It is one if nothing of it can go on: its queue is paused
+or has no worker, no worker knows its task, its jobs are gone, or nobody has decided that it has
+ended.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Which open transactions `rota supervise` may end.
 
-The idea is article 1 of docs/how/engine.md: something that keeps an eye on transactions and ends those
-that have been alive for too long. Rules say which: without them a pg_dump and a schema change
+The idea is article 1 of docs/how/engine.md: something that keeps an eye on transactions and ends
+those that have been alive for too long. Rules say which: without them a pg_dump and a schema change
 would be ended, too.
 """
 

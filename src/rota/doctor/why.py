@@ -1,7 +1,7 @@
 """Why a job does not run: facts to sentences, with nothing in between.
 
-Each reason is one that by itself keeps the job from running now; the first is the one to look at first. A job
-without any is about to run.
+Each reason is one that by itself keeps the job from running now; the first is the one to look at
+first. A job without any is about to run.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,8 @@ class Facts:
     """What is known of a job that does not run.
 
     Attributes:
-        standing: Where it stands in its lane; `None` if it is in none: it waits for its time, or has just moved on.
+        standing: Where it stands in its lane; `None` if it is in none: it waits for its time, or
+            has just moved on.
         steps: What it remembers, where it sleeps or waits for a signal.
         flow: The flow that it belongs to.
     """

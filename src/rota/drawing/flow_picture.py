@@ -1,7 +1,8 @@
 """The picture of a flow: a box for each node, or for a group where there are many, and arrows from left to right.
 
-A box has a node's name, its state as word and colour, and how many of its jobs have ended. Arrows for `on="failed"` are
-dashed, those for `on="finished"` dotted. What other arrows imply is not drawn.
+A box has a node's name, its state as word and colour, and how many of its jobs have ended. Arrows
+for `on="failed"` are dashed, those for `on="finished"` dotted. What other arrows imply is not
+drawn.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -72,7 +73,8 @@ def picture(graph: FlowGraph, link: Link | None = None, *, alone: bool = True) -
     Args:
         graph: Its nodes, and what they wait for.
         link: Where the box of a node leads to; `None`: nowhere.
-        alone: With its own colours and background, for a file; else those of the page around it count.
+        alone: With its own colours and background, for a file; else those of the page around it
+            count.
     """
     drawing = drawn(graph)
     arrows = list(drawing.arrows)

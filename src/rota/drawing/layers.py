@@ -1,8 +1,9 @@
 """Where the vertices of a graph stand: in layers from left to right, so that every arrow leads to a later one.
 
-A vertex is in the layer of the longest way to it. An arrow over several layers bends in each between, and a bend takes a
-place as a vertex does, so no arrow runs under a box. In a layer everything stands near the mean of its neighbours, which
-keeps arrows short and crossings few; the fewest are not looked for. (After Sugiyama, Tagawa and Toda, 1981.)
+A vertex is in the layer of the longest way to it. An arrow over several layers bends in each
+between, and a bend takes a place as a vertex does, so no arrow runs under a box. In a layer
+everything stands near the mean of its neighbours, which keeps arrows short and crossings few; the
+fewest are not looked for. (After Sugiyama, Tagawa and Toda, 1981.)
 """
 
 from collections.abc import Sequence
@@ -112,7 +113,8 @@ def _rows(layer: Sequence[int], links: Sequence[Arrow], count: int) -> list[floa
 def _stack(each: Sequence[int], wanted: Sequence[float], rows: list[float], count: int) -> None:
     """Put a layer's members, in their order, as near as can be to where they are wanted.
 
-    Neighbours that would overlap are put together around the mean of what they want (pooling adjacent violators).
+    Neighbours that would overlap are put together around the mean of what they want (pooling
+    adjacent violators).
     """
     height = [1.0 if one < count else BEND for one in each]
     offset, at = [], 0.0

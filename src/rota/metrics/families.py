@@ -1,7 +1,8 @@
 """From what was seen to metrics, by the rules of Prometheus: seconds, bytes, and `_total` for what only grows.
 
-Labels are bounded: of more than a thousand queues, those that come later in the alphabet are `other`. These are added up where that is a
-sum. Their counters are left out: queues come and go there, and so would what was counted.
+Labels are bounded: of more than a thousand queues, those that come later in the alphabet are
+`other`. These are added up where that is a sum. Their counters are left out: queues come and go
+there, and so would what was counted.
 """
 
 from collections import Counter

@@ -1,8 +1,8 @@
 """Which exceptions a task retries: `retry_on` and `discard_on`.
 
-Outcomes come first, and the death of a worker or a child process is no exception of the handler: both
-follow the policy alone. What a child process raises is text in its parent, so the child itself asks
-`allows`; what it reports as retried is not asked again.
+Outcomes come first, and the death of a worker or a child process is no exception of the handler:
+both follow the policy alone. What a child process raises is text in its parent, so the child itself
+asks `allows`; what it reports as retried is not asked again.
 """
 
 from dataclasses import dataclass

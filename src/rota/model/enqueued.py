@@ -28,8 +28,9 @@ class Placed(NamedTuple):
 class Enqueued(list[JobId]):
     """The ids that `enqueue_many` returns, in the order of its jobs.
 
-    If the key of a unique job was taken, the id is that of the job that has it. `created`, `replaced` and `skipped` are
-    the ids of each kind; an id may be in several of them if its key was given more than once.
+    If the key of a unique job was taken, the id is that of the job that has it. `created`,
+    `replaced` and `skipped` are the ids of each kind; an id may be in several of them if its key
+    was given more than once.
     """
 
     __slots__ = ("placings",)

@@ -1,7 +1,7 @@
 """Flows: jobs that wait for other jobs. A flow has nodes, a node has jobs, and edges say what waits for what.
 
-All values here are pure: what is to be stored, and what is read. A node's jobs carry its id in a header of Rota's own,
-so membership takes every way that a job takes, through older code as well.
+All values here are pure: what is to be stored, and what is read. A node's jobs carry its id in a
+header of Rota's own, so membership takes every way that a job takes, through older code as well.
 """
 
 from collections.abc import Mapping, Sequence
@@ -89,7 +89,8 @@ class FlowState(StrEnum):
         return self is not FlowState.RUNNING
 
 
-# What is to be stored -------------------------------------------------------------------------------
+# What is to be stored
+# -------------------------------------------------------------------------------
 
 
 class Edge(NamedTuple):
@@ -169,15 +170,17 @@ def needs_of(headers: str | None) -> Needs:
     return {} if text is None else msgspec.json.decode(text, type=dict[str, int | list[int]])
 
 
-# What is read ---------------------------------------------------------------------------------------
+# What is read
+# ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
     """A node as the database knows it.
 
-    `expects` is how many jobs it has; of these, `completed`, `failed` and `cancelled` have ended. `first_job` and
-    `last_job` bound their ids, `None` where there are none. `reason` says why it was skipped or cancelled.
+    `expects` is how many jobs it has; of these, `completed`, `failed` and `cancelled` have ended.
+    `first_job` and `last_job` bound their ids, `None` where there are none. `reason` says why it
+    was skipped or cancelled.
     """
 
     id: NodeId

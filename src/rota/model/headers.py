@@ -1,6 +1,7 @@
 """Headers: names and texts that travel with a job, such as a trace, and moments such as its expiry.
 
-They are stored as a JSON object, or null, beside the args. Names that begin with `rota.` are Rota's own.
+They are stored as a JSON object, or null, beside the args. Names that begin with `rota.` are Rota's
+own.
 """
 
 from collections.abc import Mapping
@@ -83,7 +84,8 @@ def check_headers(headers: object) -> dict[str, str]:
 def carrying(given: Mapping[str, str] | None, trace: Mapping[str, str]) -> dict[str, str]:
     """Headers with those of a trace beside them; several traces share one `baggage`.
 
-    A trace must not keep a job from being stored: what of it does not fit is left out, baggage first.
+    A trace must not keep a job from being stored: what of it does not fit is left out, baggage
+    first.
     """
     own = dict(given or {})
     found = {**own, **trace}

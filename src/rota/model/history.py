@@ -1,8 +1,9 @@
 """What happened in each minute: the numbers that are kept for a week, and how they are made of running totals.
 
-A minute's numbers are the differences between two looks at the totals, so nothing is counted twice, and what came in
-minutes that nobody noted is in the next that somebody did. A queue in which nothing happened and nothing waits has no
-numbers in a minute; the sums of all queues have, so that a minute without them is one in which no worker looked.
+A minute's numbers are the differences between two looks at the totals, so nothing is counted twice,
+and what came in minutes that nobody noted is in the next that somebody did. A queue in which
+nothing happened and nothing waits has no numbers in a minute; the sums of all queues have, so that
+a minute without them is one in which no worker looked.
 """
 
 from collections.abc import Iterable, Mapping
@@ -62,14 +63,15 @@ class HistoryPoint:
 
     Attributes:
         at: When it begins. There are gaps between points where there was no worker.
-        seconds: How much time the numbers cover: more than the point's own if minutes before it are missing;
-            0 if that is not known.
+        seconds: How much time the numbers cover: more than the point's own if minutes before it are
+            missing; 0 if that is not known.
         appended: Jobs that became available: new jobs, and jobs that came back.
         claimed: Jobs that workers took.
         completed: Jobs that ended well.
         discarded: Jobs that were given up.
         available: The highest number of available jobs at the end of a minute.
-        oldest: The longest time, in seconds, since the next job had been enqueued; `None` if none waited.
+        oldest: The longest time, in seconds, since the next job had been enqueued; `None` if none
+            waited.
     """
 
     at: datetime
@@ -115,8 +117,9 @@ def noted(
     """What is to be written down of a minute: first the sums of all queues, then queues with something to say.
 
     Args:
-        before: The totals at the look before; of a queue that is not in there nothing was known, since it is
-            new. `None`: there was no look before, so nothing can be said but what there is.
+        before: The totals at the look before; of a queue that is not in there nothing was known,
+            since it is new. `None`: there was no look before, so nothing can be said but what there
+            is.
         counted: What is known now.
         whole: Write down every queue, for the next look.
     """

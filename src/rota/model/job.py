@@ -39,14 +39,14 @@ class JobSpec:
     """Everything about a job but its args; one spec serves a whole `enqueue_many`.
 
     `delay` is in seconds from the moment the database stores the job, `at` an aware time; at most
-    one of them is set. `timeout` is in seconds, `None` for no limit. `wake` says whether a
-    sleeping worker is told of the job at once; otherwise it finds it by polling. `unique` and `limit`
-    are the rules for keys; the keys themselves are in `Keys`. `headers` are JSON text;
-    `expires`, seconds or a moment, becomes one of them at the enqueue.
+    one of them is set. `timeout` is in seconds, `None` for no limit. `wake` says whether a sleeping
+    worker is told of the job at once; otherwise it finds it by polling. `unique` and `limit` are
+    the rules for keys; the keys themselves are in `Keys`. `headers` are JSON text; `expires`,
+    seconds or a moment, becomes one of them at the enqueue.
 
-    `max_attempts` and `timeout` are `None` where neither the caller nor the task says them. Then what
-    is set for the queue in the database holds, and without that the two fallbacks: what the code
-    declares for the queue, or Rota's own.
+    `max_attempts` and `timeout` are `None` where neither the caller nor the task says them. Then
+    what is set for the queue in the database holds, and without that the two fallbacks: what the
+    code declares for the queue, or Rota's own.
     """
 
     task: str
@@ -126,13 +126,13 @@ class ClaimedJob(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """One job in the hands of a worker. `attempt` counts from 1 and includes this run.
 
     `enqueued_at` is in seconds since the epoch: making a datetime of it would cost more than the
-    rest of the row, and few handlers look. `limited` says whether others may wait until it has ended;
-    `filled` is its limit's key, if this job took the limit's last place. `suspects` is set for a job
-    that was in the hands of a worker that died, with how many it was: it runs apart from others.
-    `headers` are JSON text.
+    rest of the row, and few handlers look. `limited` says whether others may wait until it has
+    ended; `filled` is its limit's key, if this job took the limit's last place. `suspects` is set
+    for a job that was in the hands of a worker that died, with how many it was: it runs apart from
+    others. `headers` are JSON text.
 
-    A worker holds thousands of these, and each field is a plain value. So the garbage collector need not
-    follow them (`gc=False`): else it would look through all of them again and again.
+    A worker holds thousands of these, and each field is a plain value. So the garbage collector
+    need not follow them (`gc=False`): else it would look through all of them again and again.
     """
 
     id: JobId
@@ -200,8 +200,8 @@ class JobRecord:
 
     `attempt` is the number of attempts begun so far. `scheduled_at` is set while the job waits for
     its time, `finished_at` once it has finished; `worker` names its worker while it is running.
-    `progress` and `log` are what its handler reported; lists of jobs leave them out.
-    `iteration` counts the rounds that ended with `Again`, the last of them at `last_run`. `headers` are the
+    `progress` and `log` are what its handler reported; lists of jobs leave them out. `iteration`
+    counts the rounds that ended with `Again`, the last of them at `last_run`. `headers` are the
     names and texts that travel with it.
     """
 
@@ -245,10 +245,11 @@ class Arg(NamedTuple):
 class JobFilter:
     """Which jobs a listing shows; `None` means any. `limit` bounds the answer.
 
-    A listing begins with the newest job, or with the one that follows `after`: the last one of the page before. It
-    ends with the job `since`, or with the oldest. `arg` is a path in the args and the value at its end; args that are hidden are found by nothing. `subject` is a unique key, or the beginning of some, with a `*` behind it.
-    `brief` leaves out what may be large: args are empty then, there are no results and headers, and of the errors the end of the last one
-    alone.
+    A listing begins with the newest job, or with the one that follows `after`: the last one of the
+    page before. It ends with the job `since`, or with the oldest. `arg` is a path in the args and
+    the value at its end; args that are hidden are found by nothing. `subject` is a unique key, or
+    the beginning of some, with a `*` behind it. `brief` leaves out what may be large: args are
+    empty then, there are no results and headers, and of the errors the end of the last one alone.
     """
 
     state: State | None = None
@@ -341,8 +342,9 @@ class Renewal(msgspec.Struct, frozen=True):
 
     `alive` is false when the session was rescued; `cancel` names the running jobs of the session
     that are to be cancelled. `serving` says which sessions with the same tasks serve each of its
-    queues, in the same order for all of them and without those long silent; empty where that does not
-    matter. `queues` is what is set for single queues in the database. `clock` is the database's, in seconds; `None` where that does not matter.
+    queues, in the same order for all of them and without those long silent; empty where that does
+    not matter. `queues` is what is set for single queues in the database. `clock` is the
+    database's, in seconds; `None` where that does not matter.
     """
 
     alive: bool

@@ -1,8 +1,8 @@
 """Keys of jobs: text made of their args, by which they are told apart, limited or kept fair.
 
 A template such as `"tenant:{tenant}"` names parameters of the task. They are replaced by what the
-stored JSON says, so that SQL can make the same key: text as it is, numbers and `true` and `false` as
-JSON writes them, and nothing for `null`. A parameter that was not given counts with its default.
+stored JSON says, so that SQL can make the same key: text as it is, numbers and `true` and `false`
+as JSON writes them, and nothing for `null`. A parameter that was not given counts with its default.
 """
 
 import inspect

@@ -13,8 +13,8 @@ class Look(NamedTuple):
     is housekeeping that cannot wait for long. `cron`: in how many seconds the next cron entry is
     due, `None` if there is none or the look left cron out; `cron_later`: the next one that is not
     due already. `clock`: the database's, in seconds; `None` where a rescue does not depend on it.
-    `unwatched`: producers wake no worker of its queues. `unrecorded`: the minute that is over is not in the
-    history. `undecided`: something is to be decided of flows, or one is to be stopped.
+    `unwatched`: producers wake no worker of its queues. `unrecorded`: the minute that is over is
+    not in the history. `undecided`: something is to be decided of flows, or one is to be stopped.
     """
 
     available: bool

@@ -78,9 +78,11 @@ class StepRecord:
     """What a job remembers under one name.
 
     Attributes:
-        kind: Whether it is a step, a sleep, a wait for a signal, or a signal that no wait has taken.
+        kind: Whether it is a step, a sleep, a wait for a signal, or a signal that no wait has
+            taken.
         name: Its name; a repeated name has its number behind it.
-        state: A step is `done`, a sleep `asleep` or `done`, a wait `waiting`, `done` or `timed out`, a signal `unread`.
+        state: A step is `done`, a sleep `asleep` or `done`, a wait `waiting`, `done` or
+            `timed out`, a signal `unread`.
         at: When that was recorded.
         until: When a sleep ends, or a wait at the latest; `None` where it has no end.
         result: What a step returned or a signal brought, as JSON text.
@@ -119,7 +121,8 @@ def records(rows: Iterable[Remembered]) -> list[StepRecord]:
                 signals.append(row)
                 continue
         key = record.kind, record.name
-        # A wait that has ended does not wait any more, also where it is written down again that it does.
+        # A wait that has ended does not wait any more, also where it is written down again that it
+        # does.
         if key not in found or found[key].state in {"waiting", "asleep"}:
             found[key] = record
     unread = {row.signal: row for row in reversed(signals) if row.signal not in taken}

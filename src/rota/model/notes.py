@@ -2,9 +2,9 @@
 
 A handler may call as often as it likes. A call changes a value in memory; the owner of the `Notes`
 (a worker, or a child process) takes what there is about once a second. Of progress only the newest
-counts. Lines have the same bounds at each step of their way: the newest `LINES` of a job, each of at
-most `LINE_CHARACTERS`, together at most `LOG_CHARACTERS`. They are numbered, so that a reader can
-say how many are missing.
+counts. Lines have the same bounds at each step of their way: the newest `LINES` of a job, each of
+at most `LINE_CHARACTERS`, together at most `LOG_CHARACTERS`. They are numbered, so that a reader
+can say how many are missing.
 """
 
 import threading
@@ -35,7 +35,8 @@ DROPPED = "dropped"
 class Note(NamedTuple):
     """One thing that a run has told: a line, or (`line` is false) its progress.
 
-    `number` counts the lines, or the progresses, of the run; `said` is when, on the monotonic clock.
+    `number` counts the lines, or the progresses, of the run; `said` is when, on the monotonic
+    clock.
     """
 
     job: JobId

@@ -37,8 +37,8 @@ class JobOptions:
         limit: How many jobs of a key may run at once, or start in a time.
         fair: A key such as `"tenant:{tenant}"`, between whose values the queue is shared fairly.
         headers: Names and texts that travel with it, such as a trace; 4 kB at the most.
-        expires: Seconds (or a timedelta) after its enqueue, or an aware datetime, after which no attempt of it
-            begins: it is cancelled instead.
+        expires: Seconds (or a timedelta) after its enqueue, or an aware datetime, after which no
+            attempt of it begins: it is cancelled instead.
         on_success: The name of the task of which a job is enqueued when this one is completed.
         on_failure: The name of that which follows when it is discarded.
 

@@ -1,7 +1,7 @@
 """Patterns: the queues of a worker may be named by `mail-*`, which means all whose names match.
 
-`*` stands for any characters, `?` for one, `[ab]` for one of these. A pattern also means the queues that
-come later, and the one that has the pattern itself as its name.
+`*` stands for any characters, `?` for one, `[ab]` for one of these. A pattern also means the queues
+that come later, and the one that has the pattern itself as its name.
 """
 
 from collections.abc import Collection, Iterable, Sequence

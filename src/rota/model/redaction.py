@@ -1,7 +1,8 @@
 """Args that nobody shall see: which ones they are travels with the job, and every view asks here.
 
-A task declares them (`rota.Secret[…]`, `redact=(…)`); each of its jobs has their names in a header of Rota's own, so
-that programs that do not know the task hide them as well. The stored args stay as they are.
+A task declares them (`rota.Secret[…]`, `redact=(…)`); each of its jobs has their names in a header
+of Rota's own, so that programs that do not know the task hide them as well. The stored args stay as
+they are.
 """
 
 from collections.abc import Collection, Iterable

@@ -1,7 +1,8 @@
 """Rendezvous hashing: which of several shards a key has, without a table.
 
-Each shard draws a number for the key, and the highest has it. So a key moves only where a shard is added that draws
-higher, or its own is removed. The numbers are those of BLAKE2, alike in every process and every version.
+Each shard draws a number for the key, and the highest has it. So a key moves only where a shard is
+added that draws higher, or its own is removed. The numbers are those of BLAKE2, alike in every
+process and every version.
 """
 
 from collections.abc import Iterable

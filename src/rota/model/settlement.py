@@ -31,15 +31,16 @@ TRACEBACK_LIMIT = 8_000
 class Settlement(NamedTuple):
     """What is to be written about one run.
 
-    `delay` is in seconds and used by retry, snooze and release. `keep` is how many seconds a finished
-    job stays readable; 0: it leaves no row behind. Where it is `None`, a discarded job stays until it
-    is deleted or retried, and others leave no row. `result` and `error` are JSON text.
-    `unique_key` is the job's; `at` is when it comes round again, else after `delay`. `unknown`: the job
-    is released since the worker does not know its task; from then on it is for those alone that do.
-    `successor` is enqueued in the same transaction, if the settlement is written. `pauses` are what a job
-    that snoozes sleeps or waits for; a round that ends forgets what it `remembers`, which is also said of unique jobs.
-    `node` is what the job belongs to in a flow, `given` its result as JSON text, if others are given it, and `graft` what
-    its run has added to the flow.
+    `delay` is in seconds and used by retry, snooze and release. `keep` is how many seconds a
+    finished job stays readable; 0: it leaves no row behind. Where it is `None`, a discarded job
+    stays until it is deleted or retried, and others leave no row. `result` and `error` are JSON
+    text. `unique_key` is the job's; `at` is when it comes round again, else after `delay`.
+    `unknown`: the job is released since the worker does not know its task; from then on it is for
+    those alone that do. `successor` is enqueued in the same transaction, if the settlement is
+    written. `pauses` are what a job that snoozes sleeps or waits for; a round that ends forgets
+    what it `remembers`, which is also said of unique jobs. `node` is what the job belongs to in a
+    flow, `given` its result as JSON text, if others are given it, and `graft` what its run has
+    added to the flow.
     """
 
     job: JobId
@@ -63,7 +64,8 @@ class Settlement(NamedTuple):
 class Completions(NamedTuple):
     """Jobs of one lease that have completed alike: without results, unique keys and successors.
 
-    That is how most jobs end, so many of them are told of at once. `keep` and `node` are those of a settlement.
+    That is how most jobs end, so many of them are told of at once. `keep` and `node` are those of a
+    settlement.
     """
 
     lease: LeaseId

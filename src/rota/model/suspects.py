@@ -4,11 +4,11 @@ A worker that died held many jobs, and one of them may have killed it. Nothing w
 began, so all of them are *suspects*: they come back unspent, with a note of how many they were. A
 worker runs suspects apart from all other jobs, in lots of an eighth of that number, and writes down
 which lot it begins. If it dies again, those of the lot are the only suspects; a job that was alone
-when its worker died is to blame, and only then an attempt is spent. (Group testing, after R. Dorfman,
-The Detection of Defective Members of Large Populations, 1943.)
+when its worker died is to blame, and only then an attempt is spent. (Group testing, after R.
+Dorfman, The Detection of Defective Members of Large Populations, 1943.)
 
-Known weakness: a job is alone as well where its worker was killed from outside while it held nothing
-else, and an attempt is spent.
+Known weakness: a job is alone as well where its worker was killed from outside while it held
+nothing else, and an attempt is spent.
 """
 
 from collections.abc import Sequence

@@ -1,9 +1,10 @@
 """A transfer: jobs on their way from one database to another, which they leave and enter in two transactions.
 
-In the transaction that takes the jobs out of their database, all that is known of them is written into one job there,
-whose args the transfer is. So they are never in no database, and what is left of a mover that was killed can be finished
-by the next one. In the transaction that stores them in the other database, the transfer's token is written there as well,
-for good: it is not stored a second time, by whom and how late ever.
+In the transaction that takes the jobs out of their database, all that is known of them is written
+into one job there, whose args the transfer is. So they are never in no database, and what is left
+of a mover that was killed can be finished by the next one. In the transaction that stores them in
+the other database, the transfer's token is written there as well, for good: it is not stored a
+second time, by whom and how late ever.
 """
 
 from collections.abc import Sequence
@@ -46,7 +47,8 @@ class LimitNumbers(msgspec.Struct, frozen=True):
 class JobOnItsWay(msgspec.Struct, frozen=True, omit_defaults=True):
     """All that is known of a job that waits. Moments are seconds since 1970; args, errors and headers are JSON text.
 
-    `attempt` is how often it was begun. `until`, `first_at` and `while_waiting` are of its unique key.
+    `attempt` is how often it was begun. `until`, `first_at` and `while_waiting` are of its unique
+    key.
     """
 
     id: JobId
@@ -127,7 +129,8 @@ def job_on_its_way(row: Sequence[Any]) -> JobOnItsWay:
     *plain, limit, running, rate, seconds, fair = row
     values: dict[str, Any] = dict(zip(JobOnItsWay.__struct_fields__, plain, strict=False))
     values["while_waiting"] = bool(values["while_waiting"])
-    # SQLite's moments are finer than a microsecond, and PostgreSQL would round some of them otherwise than Python does.
+    # SQLite's moments are finer than a microsecond, and PostgreSQL would round some of them
+    # otherwise than Python does.
     for name in MOMENTS:
         if (moment := values[name]) is not None:
             values[name] = round(moment, 6)

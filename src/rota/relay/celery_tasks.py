@@ -1,9 +1,10 @@
 """Celery's tasks as a target, for moving an application step by step: each message is there at least once.
 
-A message is a call of the task that its `type` names: a payload that is a list has the positional arguments, one that is
-an object those by name. The job's id is the id of Celery's task.
+A message is a call of the task that its `type` names: a payload that is a list has the positional
+arguments, one that is an object those by name. The job's id is the id of Celery's task.
 
-Known weakness: the broker knows nothing of what was sent before, and Celery runs what it is sent twice.
+Known weakness: the broker knows nothing of what was sent before, and Celery runs what it is sent
+twice.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,8 @@
 """NATS JetStream: each message is there exactly once within the stream's window for duplicates, else at least once.
 
-A batch is published without a pause, and then the stream's acknowledgements are awaited. The job's id is the message's
-`Nats-Msg-Id`: within its window (two minutes, unless the stream says otherwise) the stream drops what it has already.
+A batch is published without a pause, and then the stream's acknowledgements are awaited. The job's
+id is the message's `Nats-Msg-Id`: within its window (two minutes, unless the stream says otherwise)
+the stream drops what it has already.
 """
 
 import asyncio
@@ -95,8 +96,8 @@ class JetStream:
 class JetStreamSender:
     """Publishes messages, and waits until the stream has them.
 
-    Its loop runs while it sends: a connection that was not used for a while has not answered the server's pings,
-    and another one is opened.
+    Its loop runs while it sends: a connection that was not used for a while has not answered the
+    server's pings, and another one is opened.
     """
 
     def __init__(self, target: JetStream, subject: str) -> None:

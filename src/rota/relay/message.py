@@ -48,7 +48,8 @@ def message(aggregateid: str, type: str, payload: Any) -> None:  # noqa: A002, A
     """Stand for what a worker sends: it is the signature of the jobs.
 
     Raises:
-        ConfigError: Always: a worker that serves the relay's queue sends its jobs, and calls nothing.
+        ConfigError: Always: a worker that serves the relay's queue sends its jobs, and calls
+            nothing.
     """
     text = (
         "a relay sends its jobs in order, from its own queue; this one was called directly, or is in another "

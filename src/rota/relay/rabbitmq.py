@@ -1,10 +1,10 @@
 """RabbitMQ, by AMQP 0.9.1: each message is there at least once.
 
-A batch is published without a pause, and then its confirms are awaited: by them the broker says that it has each message. A
-message that no queue would get is returned, and the batch has failed.
+A batch is published without a pause, and then its confirms are awaited: by them the broker says
+that it has each message. A message that no queue would get is returned, and the batch has failed.
 
-Known weakness: the broker knows nothing of what was sent before. A batch that was sent and not settled is sent again;
-consumers know its messages by their `message_id`.
+Known weakness: the broker knows nothing of what was sent before. A batch that was sent and not
+settled is sent again; consumers know its messages by their `message_id`.
 """
 
 import time
@@ -37,9 +37,10 @@ class RabbitMQ:
 
     Args:
         url: `amqp://user:password@host:5672/vhost`, or `amqps://…`.
-        exchange: The exchange, which must exist; without one, the default exchange, which leads to the queue named by the
-            routing key.
-        routing_key: The routing key of all messages; by default `outbox.event.` and the relay's name.
+        exchange: The exchange, which must exist; without one, the default exchange, which leads to
+            the queue named by the routing key.
+        routing_key: The routing key of all messages; by default `outbox.event.` and the relay's
+            name.
         timeout: Seconds that the broker may take for one batch.
 
     Raises:

@@ -1,13 +1,14 @@
 """Redis Streams: each message is there exactly once.
 
-One script appends the entries and writes the relay's position: who sends, and the jobs that were sent and may come
-again, because their transaction in the database is not known to have been committed. So a relay that takes over knows
-what not to send again. It writes itself in as the one who sends; from then on the script refuses any other, such as a
-worker that was frozen in the middle. A job is known there by its id and the time of its enqueue: a database that was
-restored, or has lost its last commits, gives ids a second time.
+One script appends the entries and writes the relay's position: who sends, and the jobs that were
+sent and may come again, because their transaction in the database is not known to have been
+committed. So a relay that takes over knows what not to send again. It writes itself in as the one
+who sends; from then on the script refuses any other, such as a worker that was frozen in the
+middle. A job is known there by its id and the time of its enqueue: a database that was restored, or
+has lost its last commits, gives ids a second time.
 
-Known weakness: what Redis forgets (no persistence, a failover that loses writes) is forgotten together: entries that
-were acknowledged may be lost, and are not sent again.
+Known weakness: what Redis forgets (no persistence, a failover that loses writes) is forgotten
+together: entries that were acknowledged may be lost, and are not sent again.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
 """Relays: tasks whose jobs no handler runs, because a worker sends them to a target.
 
-A relay has a queue of its own, of its name. The worker that serves it sends its jobs in log order, a batch after the
-other (`rota.store.relaying`).
+A relay has a queue of its own, of its name. The worker that serves it sends its jobs in log order,
+a batch after the other (`rota.store.relaying`).
 """
 
 from collections.abc import Mapping
@@ -83,7 +83,8 @@ class Relay(Task[[str, str, Any], None, None]):
                 aggregateid: What it is about, such as an order's number.
                 type: What happened.
                 payload: Any JSON value.
-                conn: Your connection or session, whose transaction it joins; else it has one of Rota's own.
+                conn: Your connection or session, whose transaction it joins; else it has one of
+                    Rota's own.
 
             Raises:
                 ArgsError: The payload cannot be stored as JSON, or is too large.

@@ -54,7 +54,8 @@ class Sender(Protocol):
         The jobs of the call before are settled by then, unless `close` came between.
 
         Raises:
-            Exception: The target is not there, refuses, or was not quick enough; it may have some of them.
+            Exception: The target is not there, refuses, or was not quick enough; it may have some
+                of them.
         """
         ...
 

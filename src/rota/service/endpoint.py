@@ -2,9 +2,10 @@
 
 Where the worker measures itself, `GET /metrics` is answered, too.
 
-It has a thread with an event loop of its own, so a handler that blocks the worker's loop blocks no answer. Each
-client has a few seconds in all, and the oldest one makes room where there are too many: a slow client
-keeps none of the others. What is told is in `document`: ids of sessions, names of threads and of exceptions.
+It has a thread with an event loop of its own, so a handler that blocks the worker's loop blocks no
+answer. Each client has a few seconds in all, and the oldest one makes room where there are too
+many: a slow client keeps none of the others. What is told is in `document`: ids of sessions, names
+of threads and of exceptions.
 """
 
 import asyncio

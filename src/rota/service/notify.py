@@ -1,7 +1,7 @@
 """systemd's notification protocol, sd_notify(3): datagrams to the socket that NOTIFY_SOCKET names.
 
-The socket is this process's business alone: its name is taken out of the environment, so that a program which
-a handler starts does not speak for the worker.
+The socket is this process's business alone: its name is taken out of the environment, so that a
+program which a handler starts does not speak for the worker.
 """
 
 import logging

@@ -1,7 +1,8 @@
 """A thread that tells systemd how a worker is: that it has begun and stops, and its signs of life.
 
-The thread is not the event loop's, so a handler that blocks the loop keeps no sign of life back. The signs stop
-where a new process would do better (`Health.sound`): then systemd ends this one and starts another.
+The thread is not the event loop's, so a handler that blocks the loop keeps no sign of life back.
+The signs stop where a new process would do better (`Health.sound`): then systemd ends this one and
+starts another.
 """
 
 import threading

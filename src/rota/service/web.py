@@ -1,8 +1,9 @@
 """A small web server of a command's own, with a thread for each request, and what stands in front of its pages.
 
-On loopback everything is shown to who reaches it: programs and people of this machine. A page of another site could make
-a browser send requests here under a name of its own (DNS rebinding), so only names of this machine are answered there.
-Off loopback a password is asked for, where there is one.
+On loopback everything is shown to who reaches it: programs and people of this machine. A page of
+another site could make a browser send requests here under a name of its own (DNS rebinding), so
+only names of this machine are answered there. Off loopback a password is asked for, where there is
+one.
 """
 
 import base64

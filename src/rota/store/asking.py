@@ -81,8 +81,9 @@ class Asking(Protocol):
     ) -> Operation[list[JobId]]:
         """Make jobs available now, with all their attempts: finished ones and waiting ones.
 
-        A failed or cancelled job stays as it is if a retry of its flow would run it again: its node has ended, and would
-        wait for it no more. With `alone` it becomes available, too, and leaves its flow for good.
+        A failed or cancelled job stays as it is if a retry of its flow would run it again: its node
+        has ended, and would wait for it no more. With `alone` it becomes available, too, and leaves
+        its flow for good.
 
         `only`: those alone that are in this state just then.
         """

@@ -1,9 +1,10 @@
 """The audit: what people did on the dashboard, written once for all backends.
 
-A deed is written in the transaction of what was done: neither is there without the other. What a job carries out, it
-does in steps. Each step moves the deed's position on first, and only from where it believes to be, in the transaction
-in which it changes jobs. So a worker that dies loses no step and repeats none, and of two runs of the same job,
-which there are when a worker was taken for dead, one goes on and the other one notices.
+A deed is written in the transaction of what was done: neither is there without the other. What a
+job carries out, it does in steps. Each step moves the deed's position on first, and only from where
+it believes to be, in the transaction in which it changes jobs. So a worker that dies loses no step
+and repeats none, and of two runs of the same job, which there are when a worker was taken for dead,
+one goes on and the other one notices.
 """
 
 from collections.abc import Callable, Collection
@@ -68,7 +69,8 @@ class Audit:
     ) -> Operation[int | None]:
         """Take a step of what a job carries out; how many jobs it has changed.
 
-        `None`: nothing was done, since another run of the job has gone on, or the deed is not kept any more.
+        `None`: nothing was done, since another run of the job has gone on, or the deed is not kept
+        any more.
         """
         steps = self._step(place, further, operation)
         return Stepped(operation.name, steps, Begin.DURABLE, operation.then)

@@ -8,8 +8,8 @@ leader; the second worker finds the entry locked or the mark moved. Times are th
 What can fail: a machine may not know an entry's time zone, or run an older Rota that cannot read
 its expression or its options. Such an entry is left to other machines, and the others go on.
 
-An entry's unique job may have to wait for a transaction that is about to store one of the same key, and
-that may stay open for long. The entry is then given up for this time, as if it were locked:
+An entry's unique job may have to wait for a transaction that is about to store one of the same key,
+and that may stay open for long. The entry is then given up for this time, as if it were locked:
 upkeep waits for no producer. An entry that could not be dealt with is put aside: it stays due, and
 comes after all others the next time.
 
@@ -55,8 +55,8 @@ class Dialect:
 
     `write` and `read` are for moments, `many` for lists. `forget` removes what dead workers
     declared, where `worker` does not. `attempt` comes before an entry's unique jobs are stored, and
-    `stored` after it; where a key is not to be had now that raises `taken`, and `give_up` undoes what
-    was begun.
+    `stored` after it; where a key is not to be had now that raises `taken`, and `give_up` undoes
+    what was begun.
     """
 
     entries: Statement
@@ -83,9 +83,9 @@ class Dialect:
 class Made(NamedTuple):
     """What was done about an entry whose due time had come.
 
-    `due` are the due times that got a job, and `jobs` their ids; those of them that are `new` did not
-    replace one that was there. `missed` is the first due time at which no worker was there, if it got
-    none. `error` says why nothing could be done on this machine.
+    `due` are the due times that got a job, and `jobs` their ids; those of them that are `new` did
+    not replace one that was there. `missed` is the first due time at which no worker was there, if
+    it got none. `error` says why nothing could be done on this machine.
     """
 
     entry: str

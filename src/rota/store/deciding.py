@@ -1,7 +1,8 @@
 """Deciding: which nodes have ended, and what follows. One procedure for all backends, over their statements.
 
-Each statement stands by itself: it looks in a snapshot of its own, after what it looks at was committed, and what it
-inserts has a key. So whoever dies between two of them leaves nothing half done, and whoever comes later begins again.
+Each statement stands by itself: it looks in a snapshot of its own, after what it looks at was
+committed, and what it inserts has a key. So whoever dies between two of them leaves nothing half
+done, and whoever comes later begins again.
 
 Known weakness: a chain of skipped nodes takes a statement for each link.
 """

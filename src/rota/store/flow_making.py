@@ -1,7 +1,7 @@
 """Storing flows: one procedure for all backends, in one transaction. Every job of a flow is stored by it.
 
-Jobs of nodes that wait for nothing are enqueued like any others; those of other nodes are scheduled for a time that never
-comes, from where a release takes them.
+Jobs of nodes that wait for nothing are enqueued like any others; those of other nodes are scheduled
+for a time that never comes, from where a release takes them.
 """
 
 from collections.abc import Sequence
@@ -132,8 +132,8 @@ def graft(site: Site, graft: Graft) -> Steps[list[NodeId]]:
 
     Gives those without jobs, of which nothing will ever arrive.
 
-    The job has not arrived at its node before this transaction, so that node has not ended, and nothing that waits for
-    it has begun.
+    The job has not arrived at its node before this transaction, so that node has not ended, and
+    nothing that waits for it has begun.
     """
     flow = yield from site.home(graft.node)
     if flow is None:
@@ -150,7 +150,8 @@ def graft(site: Site, graft: Graft) -> Steps[list[NodeId]]:
 def _add(
     site: Site, flow: FlowId, ids: Sequence[NodeId], nodes: Sequence[NodeOrder]
 ) -> Steps[list[Enqueued]]:
-    # Without a notification where the transaction is to be prepared: a worker finds the jobs by polling.
+    # Without a notification where the transaction is to be prepared: a worker finds the jobs by
+    # polling.
     quiet = not (yield from surroundings()).notify
     rows, jobs, missing = [], [], dict[NodeId, int]()
     for own, node in zip(ids, nodes, strict=True):
@@ -198,7 +199,8 @@ def _waiting(spec: JobSpec) -> JobSpec:
 def _own(stored: Enqueued) -> Enqueued:
     """The jobs that belong to the node, each once: new ones, and those that were replaced, which are the node's from now on.
 
-    Jobs whose keys others have, and those of a key that is given again later, are no jobs of the node's.
+    Jobs whose keys others have, and those of a key that is given again later, are no jobs of the
+    node's.
     """
     if stored.placings is None:
         return stored

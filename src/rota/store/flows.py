@@ -1,7 +1,8 @@
 """The operations on flows, as all backends have them.
 
-What ends a job of a node says so in its transaction. Whether the node has ended by that, and what follows, is decided
-afterwards: `decide` looks in a new snapshot and writes under keys, so that any number of processes may decide the same.
+What ends a job of a node says so in its transaction. Whether the node has ended by that, and what
+follows, is decided afterwards: `decide` looks in a new snapshot and writes under keys, so that any
+number of processes may decide the same.
 """
 
 from collections.abc import Mapping, Sequence
@@ -99,15 +100,16 @@ class Flows(Protocol):
     ) -> Operation[bool]:
         """Cancel a flow: no node begins any more, waiting jobs are cancelled, running ones are asked to stop.
 
-        False where it has ended, or there is none. `keep` is as of `Store.cancel`. What this does not come to, workers do.
+        False where it has ended, or there is none. `keep` is as of `Store.cancel`. What this does
+        not come to, workers do.
         """
         ...
 
     def retry(self, flow: FlowId) -> Operation[list[JobId]]:
         """Retry the jobs of a flow that have failed or were cancelled, in another round.
 
-        Whatever has ended that waits for such a job's node begins anew, and waits again with all its jobs, as far as these
-        are still there: a node may be skipped that has run in the round before. Other completed jobs stay as they are.
-        Returns the jobs that are available now.
+        Whatever has ended that waits for such a job's node begins anew, and waits again with all
+        its jobs, as far as these are still there: a node may be skipped that has run in the round
+        before. Other completed jobs stay as they are. Returns the jobs that are available now.
         """
         ...

@@ -22,7 +22,8 @@ def following(successors: Iterable[Order | None], append: Append) -> Steps[list[
     orders = gathered(successor for successor in successors if successor is not None)
     if not orders:
         return []
-    # Without a notification where the transaction is to be prepared: a worker finds them by polling.
+    # Without a notification where the transaction is to be prepared: a worker finds them by
+    # polling.
     quiet = not (yield from surroundings()).notify
     done = []
     for order in orders:

@@ -113,7 +113,8 @@ class NodeFacts:
     Attributes:
         seconds: Since it was released.
         left: How many of its jobs have not said that they ended.
-        passed_by: Whether all have, and workers have looked since then without deciding that it has ended.
+        passed_by: Whether all have, and workers have looked since then without deciding that it has
+            ended.
         gone: Whether some have not, and none of its jobs is there any more.
     """
 
@@ -143,12 +144,14 @@ class WorkFacts:
     Attributes:
         schema: Version of Rota's tables; 0 where there are none.
         newest: The version that this Rota needs.
-        oldest_code: The oldest version whose code works with the tables, where they are newer than this Rota.
+        oldest_code: The oldest version whose code works with the tables, where they are newer than
+            this Rota.
         overdue: For how long the first job in the timer has been due; None if none is.
         passed_on: Jobs of tasks that some worker did not know.
         keys: How many keys of limits and fair shares each queue has in use: with jobs that wait, on
             PostgreSQL also with those that run or have just ended.
-        nodes: Nodes of flows that have not ended for `OPEN` seconds, the oldest first, up to a bound.
+        nodes: Nodes of flows that have not ended for `OPEN` seconds, the oldest first, up to a
+            bound.
         stops: Flows that do not stop.
         transfers: Of jobs that are on their way to another database; None if there are none.
     """

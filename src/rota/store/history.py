@@ -19,8 +19,8 @@ class History:
     """The operations on the history.
 
     Attributes:
-        record: Write down the minute that is over, unless that was done; whether it was now. Asked for when a look
-            says so (`Look.unrecorded`).
+        record: Write down the minute that is over, unless that was done; whether it was now. Asked
+            for when a look says so (`Look.unrecorded`).
         read: The numbers.
     """
 

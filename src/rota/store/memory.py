@@ -1,7 +1,7 @@
 """The operations on what jobs remember across their runs, as all backends have them.
 
-Whoever appends to a job's memory holds the job's lease, and keeps it until the commit: what a run says that has lost the job
-is refused, and what was said is there before the next run begins.
+Whoever appends to a job's memory holds the job's lease, and keeps it until the commit: what a run
+says that has lost the job is refused, and what was said is there before the next run begins.
 """
 
 from collections.abc import Sequence

@@ -1,16 +1,20 @@
 """The connections of an app: so many at the most, lent for one call or one transaction at a time.
 
-What has a connection may need another one: calls are made within a user's transaction, and a call may have to
-do something apart from its own transaction. So a transaction leaves two connections to the others, and a call
-leaves one. What needs no other connection never waits for what does, and no circle of waits is possible.
+What has a connection may need another one: calls are made within a user's transaction, and a call
+may have to do something apart from its own transaction. So a transaction leaves two connections to
+the others, and a call leaves one. What needs no other connection never waits for what does, and no
+circle of waits is possible.
 
-Known weakness: a transaction within a transaction can wait for itself; and so can a call in a transaction, while
-calls that wait for this transaction's locks have all connections. The time limit ends both.
+Known weakness: a transaction within a transaction can wait for itself; and so can a call in a
+transaction, while calls that wait for this transaction's locks have all connections. The time limit
+ends both.
 
 Rota's settings would harm users' statements, and users may set on a connection what they like. So
-there are two sorts of connections. Where all connections are there, an idle one of the other sort is closed.
+there are two sorts of connections. Where all connections are there, an idle one of the other sort
+is closed.
 
-Those that wait are served in the order in which they came. A connection that is lost stays in the pool: it connects again.
+Those that wait are served in the order in which they came. A connection that is lost stays in the
+pool: it connects again.
 """
 
 import os

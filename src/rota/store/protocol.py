@@ -5,7 +5,8 @@ ids they changed; what they did not change is not in the answer. A backend may n
 or ten for an operation, and may keep jobs as a log (PostgreSQL) or as rows (SQLite): one
 conformance suite, `tests/store`, holds for all of them.
 
-What most of Rota asks for is in `asking`, `working` and `looking`; the other rooms are attributes of the store.
+What most of Rota asks for is in `asking`, `working` and `looking`; the other rooms are attributes
+of the store.
 """
 
 from pathlib import Path

@@ -1,7 +1,8 @@
 """What a relay gives to a store: how its jobs are handed over, between their claim and their settlement.
 
-While they are in its hands no other relay gets jobs of the queue. If it comes to nothing, for whatever reason, the jobs have
-their places again, before all that came later. What was handed over all the same is handed over again.
+While they are in its hands no other relay gets jobs of the queue. If it comes to nothing, for
+whatever reason, the jobs have their places again, before all that came later. What was handed over
+all the same is handed over again.
 """
 
 from collections.abc import Sequence

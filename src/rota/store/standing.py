@@ -17,7 +17,8 @@ class Standing:
     """Where a job stands.
 
     Attributes:
-        ahead: How many available jobs start before it in its lane; from `MOST` on there may be more.
+        ahead: How many available jobs start before it in its lane; from `MOST` on there may be
+            more.
         of_key: Whether the lane is one of a key: of a limit, or of a fair share.
         knowing: The sessions that know its task, or do not say which tasks they know.
         holders: Some of the jobs that have places of its limit.

@@ -1,9 +1,9 @@
 """What the test kit needs of a store beside its operations: a claim of one open transaction's jobs.
 
-A test's jobs are not committed, so no worker sees them, and a claim as workers make it would lock what
-other tests wait for. These operations see the rows of the transaction they run in, and of no other, lock
-nothing that another transaction waits for, and are undone by its rollback. Everything else the kit does by
-the store's own operations.
+A test's jobs are not committed, so no worker sees them, and a claim as workers make it would lock
+what other tests wait for. These operations see the rows of the transaction they run in, and of no
+other, lock nothing that another transaction waits for, and are undone by its rollback. Everything
+else the kit does by the store's own operations.
 """
 
 from collections.abc import Collection, Sequence

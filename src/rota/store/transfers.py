@@ -1,8 +1,8 @@
 """Transfers of jobs between databases: what a store does to let jobs go, and to take them in.
 
-Both are one transaction each. Jobs are taken in by the steps of an ordinary enqueue, which knows of lanes, limits, unique
-keys, counts and wakers; what an enqueue does not say, such as attempts and errors, is written into the new rows after it,
-before anybody can see them.
+Both are one transaction each. Jobs are taken in by the steps of an ordinary enqueue, which knows of
+lanes, limits, unique keys, counts and wakers; what an enqueue does not say, such as attempts and
+errors, is written into the new rows after it, before anybody can see them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -29,9 +29,10 @@ class Transfers(NamedTuple):
     """The operations on transfers.
 
     Attributes:
-        take: Take those of these jobs out that wait and belong to it, and store the transfer with them instead: as which
-            job, and the whole transfer. `None`: there are none, any more.
-        put: Store a transfer's jobs, in its order; what became of each. `None`: that was done before.
+        take: Take those of these jobs out that wait and belong to it, and store the transfer with
+            them instead: as which job, and the whole transfer. `None`: there are none, any more.
+        put: Store a transfer's jobs, in its order; what became of each. `None`: that was done
+            before.
     """
 
     take: Callable[[Sequence[JobId], Transfer, Belongs], Operation[tuple[JobId, Transfer] | None]]
@@ -45,7 +46,8 @@ New = list[tuple[JobId, JobOnItsWay]]
 def store_all(transfer: Transfer, append: Append) -> Steps[tuple[list[Placed], New]]:
     """Store a transfer's jobs as an enqueue does; what became of each, and those that are new.
 
-    A unique key that is taken here keeps its job: two enqueues of the key here would have left one as well.
+    A unique key that is taken here keeps its job: two enqueues of the key here would have left one
+    as well.
     """
     placed: list[Placed] = []
     for order in _orders(transfer):

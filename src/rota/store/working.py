@@ -56,10 +56,11 @@ class Working(Protocol):
     ) -> Operation[list[ClaimedJob]]:
         """Lease up to `limit` available jobs of queues that are not paused, in their order.
 
-        Of the queues, some may be named by patterns (`rota.model.patterns`), here as in `look` and `waker`.
-        `woken` is a hint: there probably is something, so it need not be looked for first. `most`
-        says for single queues how many of their jobs it may be. `tasks` are those that the worker
-        knows; jobs of others may be among those it gets, until they are settled as `unknown`.
+        Of the queues, some may be named by patterns (`rota.model.patterns`), here as in `look` and
+        `waker`. `woken` is a hint: there probably is something, so it need not be looked for first.
+        `most` says for single queues how many of their jobs it may be. `tasks` are those that the
+        worker knows; jobs of others may be among those it gets, until they are settled as
+        `unknown`.
 
         Raises:
             LeaseLost: The session is not alive any more. Where there is nothing to claim, the
@@ -70,8 +71,9 @@ class Working(Protocol):
     def hand_over(self, session: SessionId, relaying: "Relaying", hand: "Hand") -> Operation[int]:
         """Hand over the next jobs of a relay and settle them; how many.
 
-        In log order, and one relay of a queue at a time: 0 also where another one is at it. If it comes to
-        nothing, the jobs have their places again, once a dead relay's session is rescued at the latest.
+        In log order, and one relay of a queue at a time: 0 also where another one is at it. If it
+        comes to nothing, the jobs have their places again, once a dead relay's session is rescued
+        at the latest.
 
         Raises:
             LeaseLost: The session is not alive any more.
@@ -95,9 +97,9 @@ class Working(Protocol):
     ) -> Operation[Settled]:
         """Write settlements of jobs that the session still holds under the lease they name.
 
-        `completions` say of more jobs that they have completed. The successors of those that it held are
-        enqueued in the same transaction. Returns the ids it refused: their lease is gone, and nothing was
-        written for them.
+        `completions` say of more jobs that they have completed. The successors of those that it
+        held are enqueued in the same transaction. Returns the ids it refused: their lease is gone,
+        and nothing was written for them.
         """
         ...
 
@@ -175,8 +177,8 @@ class Working(Protocol):
 
         The attempt of a job that was alone is spent, and it is discarded if that was its last one.
         Several jobs come back unspent, as suspects (`rota.model.suspects`). Those with a request to
-        cancel are cancelled. `keep` says for single queues how many seconds discarded jobs stay. The
-        successors that `follow` gives for discarded ones are enqueued in the same transaction.
+        cancel are cancelled. `keep` says for single queues how many seconds discarded jobs stay.
+        The successors that `follow` gives for discarded ones are enqueued in the same transaction.
         """
         ...
 

@@ -1,7 +1,7 @@
 """Commands that a command advises: they name the same database.
 
-A `--url` or `--shard` that was given to this command is added to them. A URL from the environment, or the
-default, they find by themselves.
+A `--url` or `--shard` that was given to this command is added to them. A URL from the environment,
+or the default, they find by themselves.
 """
 
 import re

@@ -1,8 +1,8 @@
 """A flow as a tree: each node once, below the last of those for which it waits.
 
-The others name it behind an arrow. What is implied by the rest is left out: where `c` waits for `a` and `b`, and `b` for
-`a`, only `b` leads to `c`. An only child continues a chain and is not indented, so a flow of a hundred steps fits into
-a terminal. A group is a branch of its own.
+The others name it behind an arrow. What is implied by the rest is left out: where `c` waits for `a`
+and `b`, and `b` for `a`, only `b` leads to `c`. An only child continues a chain and is not
+indented, so a flow of a hundred steps fits into a terminal. A group is a branch of its own.
 """
 
 from collections.abc import Iterable, Iterator

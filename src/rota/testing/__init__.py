@@ -1,6 +1,7 @@
 """The test kit: real SQL, in the transaction that a test rolls back.
 
-With pytest there is the fixture `rota_test`; with unittest, `Kit(connection)`. docs/guides/testing.md shows it.
+With pytest there is the fixture `rota_test`; with unittest, `Kit(connection)`.
+docs/guides/testing.md shows it.
 """
 
 from rota.testing.committed import Committed

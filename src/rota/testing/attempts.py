@@ -1,8 +1,8 @@
 """One attempt of a job (or of a batch), as a worker makes it, in the test's transaction.
 
-Args are read as a worker reads them, middleware is called, what the handler says becomes a settlement by the
-worker's own functions, and the store's own operation writes it. What differs: the attempt is a savepoint, and is
-undone when the handler fails; nothing else runs meanwhile.
+Args are read as a worker reads them, middleware is called, what the handler says becomes a
+settlement by the worker's own functions, and the store's own operation writes it. What differs: the
+attempt is a savepoint, and is undone when the handler fails; nothing else runs meanwhile.
 """
 
 import time

@@ -1,7 +1,7 @@
 """Calling handlers, and everything else that is different where a test is async.
 
-What a test does is written once, as a generator of calls (`rota.testing.drain`). A blocking test makes the
-calls of `Now` one after the other; an async test awaits those of `Later`.
+What a test does is written once, as a generator of calls (`rota.testing.drain`). A blocking test
+makes the calls of `Now` one after the other; an async test awaits those of `Later`.
 """
 
 import asyncio

@@ -1,7 +1,8 @@
 """A database of one test's own, where everything commits: for what a transaction cannot show.
 
-PostgreSQL copies a database (`CREATE DATABASE … TEMPLATE`), which takes some ten milliseconds; SQLite gets a new file.
-Each process makes the copied database once, so that tests in many processes never wait for each other's.
+PostgreSQL copies a database (`CREATE DATABASE … TEMPLATE`), which takes some ten milliseconds;
+SQLite gets a new file. Each process makes the copied database once, so that tests in many processes
+never wait for each other's.
 """
 
 import atexit

@@ -1,11 +1,13 @@
 """Everything that an app does with its database, in the one transaction of a test.
 
-With `conn=` a call goes where it says, which must be the test's own connection. Without, where Rota would
-take a connection of its own and commit, it goes to the test's connection as well: nothing is committed
-behind the test's back. What has to be done outside of any caller's transaction, such as making a lane, still is.
+With `conn=` a call goes where it says, which must be the test's own connection. Without, where Rota
+would take a connection of its own and commit, it goes to the test's connection as well: nothing is
+committed behind the test's back. What has to be done outside of any caller's transaction, such as
+making a lane, still is.
 
-A connection of Django is a thread's own. In async code the ORM works in the thread to which `sync_to_async` leads:
-under `async_to_sync`, which Django puts around an async test, the one that waits for it. So does this here.
+A connection of Django is a thread's own. In async code the ORM works in the thread to which
+`sync_to_async` leads: under `async_to_sync`, which Django puts around an async test, the one that
+waits for it. So does this here.
 """
 
 import asyncio
@@ -76,8 +78,8 @@ class Confinement:
     Attributes:
         connection: The test's connection or session.
         awaits: Whether it is async.
-        alias: Django's alias of it, if it is Django's. It is that of the thread to which `sync_to_async` leads
-            from async code, where the ORM has it, too.
+        alias: Django's alias of it, if it is Django's. It is that of the thread to which
+            `sync_to_async` leads from async code, where the ORM has it, too.
         store: The app's store, with keys of the test's own.
     """
 
@@ -95,7 +97,8 @@ class Confinement:
             begin_before_savepoints(self.connection)
             # Refuses what is no connection.
             database.check(blocking_caller(self.connection))
-        # A store of its own: what it remembers of queues is not to be taken for true by the next test.
+        # A store of its own: what it remembers of queues is not to be taken for true by the next
+        # test.
         self.isolated = IsolatedStore(open_store(database.url), test)
         self.store = cast("Store", self.isolated)
         self.waiting = NoWaiting(self.store)

@@ -73,8 +73,8 @@ class Drain:
         """Check the connection once, and then that its transaction is still the same.
 
         Raises:
-            ConfigError: There is no transaction, it is in another database than the app's, or it is not the
-                one in which the test began.
+            ConfigError: There is no transaction, it is in another database than the app's, or it is
+                not the one in which the test began.
         """
         if self._transaction:
             if (yield partial(side.run, self._testing.transaction())) != self._transaction:
@@ -110,7 +110,8 @@ class Drain:
     def _file(self, side: Side, *, begun: bool) -> Flow:
         """Begin the transaction of a SQLite file, and learn which jobs were there before.
 
-        Its rows do not say whose they are. Tables that are missing are made, and go with the rollback.
+        Its rows do not say whose they are. Tables that are missing are made, and go with the
+        rollback.
         """
         yield partial(side.run, self._testing.enter())
         if not (yield partial(side.run, self._store.schema_version())):

@@ -16,7 +16,8 @@ class Caught(Protocol):
 def hidden(caught: Caught) -> bool:
     """Whether the kit's own lines tell nothing: it refused something, or the error is a handler's.
 
-    pytest calls this by the name `__tracebackhide__` of a module. A defect of the kit shows all lines.
+    pytest calls this by the name `__tracebackhide__` of a module. A defect of the kit shows all
+    lines.
     """
     last = caught.tb
     while last.tb_next is not None:

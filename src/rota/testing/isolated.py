@@ -19,8 +19,8 @@ R = TypeVar("R")
 class IsolatedStore:
     """All operations are the store's own; these only see to keys and locks on their way.
 
-    A unique key is taken until the transaction ends, and every other enqueue of it waits for that. So it
-    begins with the test's id, unless the id is empty.
+    A unique key is taken until the transaction ends, and every other enqueue of it waits for that.
+    So it begins with the test's id, unless the id is empty.
 
     Attributes:
         orders: By its id, the task and the args of each job that was enqueued, these as JSON.

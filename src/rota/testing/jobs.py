@@ -43,8 +43,8 @@ class EnqueuedJob:
     Attributes:
         id: The job's id.
         task: The task's name.
-        args: Its args by parameter name, as the handler gets them; as JSON has them if the task is not
-            known here, or they do not fit it.
+        args: Its args by parameter name, as the handler gets them; as JSON has them if the task is
+            not known here, or they do not fit it.
         queue: Where it waits.
         priority: Smaller first.
         state: As of now.
@@ -174,8 +174,8 @@ def pattern(
     """What a test looks for.
 
     Raises:
-        ConfigError: No job could ever fit: the task has no such parameter, there is no such state, or the
-            args are given by place.
+        ConfigError: No job could ever fit: the task has no such parameter, there is no such state,
+            or the args are given by place.
     """
     if args is not None and not isinstance(args, Mapping):
         first = task.codec.names[:1] if isinstance(task, Task) else ()

@@ -35,8 +35,8 @@ class Kit(Looking):
     Args:
         connection: A connection or session in the test's transaction; or pass it to `use` later.
         app: The app; not needed if the process has only one.
-        unique: `"test"`: keys of unique jobs are the test's own, so that tests beside each other do not wait
-            for each other; `"real"`: they are stored as they are.
+        unique: `"test"`: keys of unique jobs are the test's own, so that tests beside each other do
+            not wait for each other; `"real"`: they are stored as they are.
 
     Raises:
         ConfigError: The connection cannot be used; the message says why.
@@ -80,13 +80,14 @@ class Kit(Looking):
 
         Args:
             queues: Run only jobs of this queue, or of these queues.
-            due: `"now"`: run jobs whose time has come; `"all"`: do not wait for delays, retries and limits.
-                Jobs that snooze or come round are then left for the next drain.
+            due: `"now"`: run jobs whose time has come; `"all"`: do not wait for delays, retries and
+                limits. Jobs that snooze or come round are then left for the next drain.
             recursive: Whether to run the jobs that handlers enqueue.
-            raises: Whether the first error of a handler is raised here, once the attempt is settled.
+            raises: Whether the first error of a handler is raised here, once the attempt is
+                settled.
             limit: How many attempts it makes at most.
-            crash: `"before_settle"`: after each handler that ended well, the job's lease is lost, and the job
-                runs again, so the handler must be safe to run twice.
+            crash: `"before_settle"`: after each handler that ended well, the job's lease is lost,
+                and the job runs again, so the handler must be safe to run twice.
 
         Raises:
             ConfigError: There were more attempts than `limit`.
@@ -160,8 +161,8 @@ class Kit(Looking):
     ) -> None:
         """Let this much time pass for the transaction's jobs: `travel(hours=2)`, `travel(days=1, minutes=5)`.
 
-        The clock stays. What is stored about the jobs is set back: the times that they wait for, the windows of
-        their limits and unique keys, and how long finished jobs are kept.
+        The clock stays. What is stored about the jobs is set back: the times that they wait for,
+        the windows of their limits and unique keys, and how long finished jobs are kept.
         """
         passed = timedelta(days, seconds, minutes=minutes, hours=hours, weeks=weeks)
         self._do(partial(self._part.travel, seconds=passed.total_seconds()))
@@ -203,8 +204,8 @@ class Kit(Looking):
 
         Args:
             app: The app; not needed if the process has only one.
-            template: The PostgreSQL database to copy, with your own tables; nothing may be connected to it.
-                Without it, the copy has only Rota's tables.
+            template: The PostgreSQL database to copy, with your own tables; nothing may be
+                connected to it. Without it, the copy has only Rota's tables.
 
         Raises:
             ConfigError: The kit has a transaction in use.

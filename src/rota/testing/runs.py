@@ -19,7 +19,8 @@ class Run:
         args: Its args, as the handler got them.
         attempt: Which attempt it was, from 1.
         move: What followed: `complete`, `retry`, `discard`, `snooze`, `again`, `cancel`, `release`.
-        result: What the handler returned; of a task with `store_result` as it was stored and read again.
+        result: What the handler returned; of a task with `store_result` as it was stored and read
+            again.
         error: What the handler raised, including an outcome such as `Snooze`.
         delay: Seconds until the job runs again, if it does.
         successors: The ids of the jobs that were enqueued because it has ended.

@@ -1,7 +1,8 @@
 """Savepoints in the place of transactions, on every kind of connection that `conn=` takes.
 
-Code under test that begins and ends a transaction gets a savepoint of the test's transaction instead. An
-attempt of a job is one, too: what a failing handler did is undone, and the connection goes on.
+Code under test that begins and ends a transaction gets a savepoint of the test's transaction
+instead. An attempt of a job is one, too: what a failing handler did is undone, and the connection
+goes on.
 """
 
 from collections.abc import Awaitable, Callable
@@ -318,8 +319,8 @@ class AwaitedOuterSavepoint(AwaitedSavepoint):
 def savepoint(connection: Any, *, own: bool, outer: bool) -> Savepoint:
     """A savepoint on a blocking connection.
 
-    One name does for all: the newest savepoint hides the others. `own`: it stands for a transaction on a connection of
-    Rota's own; `outer`: the code after it may end a Session's transaction.
+    One name does for all: the newest savepoint hides the others. `own`: it stands for a transaction
+    on a connection of Rota's own; `outer`: the code after it may end a Session's transaction.
     """
     package, kind = family(connection)
     if package == "sqlalchemy" and kind != "Connection":
@@ -344,7 +345,8 @@ def awaited_savepoint(connection: Any, *, own: bool, outer: bool) -> AwaitedSave
 def begin_before_savepoints(connection: Any) -> None:
     """Begin the transaction of a SQLite connection of SQLAlchemy's, where the driver waits for the first write.
 
-    A savepoint before that would be the transaction, and its release, as at a session's commit, would commit it.
+    A savepoint before that would be the transaction, and its release, as at a session's commit,
+    would commit it.
     """
     package, kind = family(connection)
     if package != "sqlalchemy" or (kind != "Connection" and not _joined(connection)):

@@ -24,7 +24,8 @@ def kit_of(connection: Any, app: Rota | Shards | None) -> "Kit | ShardKits":
     """The kit of an app with one database or several.
 
     Args:
-        connection: The test's; of several databases a mapping from the names of the shards; or `None`.
+        connection: The test's; of several databases a mapping from the names of the shards; or
+            `None`.
         app: The app; `None` if the process has only one.
 
     Raises:
@@ -38,11 +39,12 @@ def kit_of(connection: Any, app: Rota | Shards | None) -> "Kit | ShardKits":
 class ShardKits(Mapping[str, Kit]):
     """A mapping from the names of shards to the kit of each, whose connections the test rolls back.
 
-    `kits["eu"].assert_enqueued(…)` looks at one shard. What is here runs jobs wherever they lie, those included that
-    handlers enqueue on another shard.
+    `kits["eu"].assert_enqueued(…)` looks at one shard. What is here runs jobs wherever they lie,
+    those included that handlers enqueue on another shard.
 
     Args:
-        connections: A connection or session for each shard, in a transaction of the test's; or give them to `use` later.
+        connections: A connection or session for each shard, in a transaction of the test's; or give
+            them to `use` later.
         app: The app.
         unique: As a `Kit` has it.
 

@@ -56,8 +56,8 @@ class Using:
     ) -> Self:
         """Look at the jobs of this connection's or session's transaction from now on.
 
-        Jobs already enqueued in it are seen, too. From now on, everything that the app does with its database
-        happens in this transaction, even without `conn=`, until the kit is closed.
+        Jobs already enqueued in it are seen, too. From now on, everything that the app does with
+        its database happens in this transaction, even without `conn=`, until the kit is closed.
 
         Raises:
             ConfigError: The connection cannot be used; the message says why.

@@ -1,7 +1,8 @@
 """Questions to several databases at once, of which some may not answer.
 
-Each question has a thread of its own. A server that is stopped, or a network that swallows everything, can keep a
-connection waiting for as long as it likes; here it keeps nobody but the thread, and is asked again once that has ended.
+Each question has a thread of its own. A server that is stopped, or a network that swallows
+everything, can keep a connection waiting for as long as it likes; here it keeps nobody but the
+thread, and is asked again once that has ended.
 """
 
 import threading

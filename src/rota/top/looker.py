@@ -1,7 +1,7 @@
 """The thread that looks at the database, so that the screen never waits for it.
 
-It reports from its thread: a `Snapshot`, that the database is `Lost`, or the answer to a request. A thread that hangs in a dead connection is left behind when the
-program ends.
+It reports from its thread: a `Snapshot`, that the database is `Lost`, or the answer to a request. A
+thread that hangs in a dead connection is left behind when the program ends.
 """
 
 import os

@@ -19,7 +19,8 @@ __all__ = ["Worker"]
 
 
 def __getattr__(name: str) -> Any:
-    # Child processes import modules of this package, and need neither the worker nor its event loop.
+    # Child processes import modules of this package, and need neither the worker nor its event
+    # loop.
     if name == "Worker":
         from rota.worker.worker import Worker
 

@@ -1,8 +1,8 @@
 """The apps of one worker: what it does for all of them at once, and what belongs to each.
 
-They share what a worker has to do with the database: one session, claimer, settler. Everything that users have
-written stays with its app: a job is run inside of the middleware of its task's app, with the resources of that app's
-lifespans, and told to that app's subscribers.
+They share what a worker has to do with the database: one session, claimer, settler. Everything that
+users have written stays with its app: a job is run inside of the middleware of its task's app, with
+the resources of that app's lifespans, and told to that app's subscribers.
 """
 
 from collections import ChainMap
@@ -35,7 +35,8 @@ class Apps:
     """The apps whose tasks one worker runs.
 
     Attributes:
-        tasks: The tasks of all, by name, and Rota's own. Some apps have tasks that are found only when they are asked for.
+        tasks: The tasks of all, by name, and Rota's own. Some apps have tasks that are found only
+            when they are asked for.
         events: Told of what happens in the worker.
         identity: Which database they have, once they are `ready`.
 
@@ -89,7 +90,8 @@ class Apps:
         """Those that a worker sends which names these queues.
 
         Raises:
-            ConfigError: A relay's queue has another task, or a pattern means it: a claim would take its jobs away.
+            ConfigError: A relay's queue has another task, or a pattern means it: a claim would take
+                its jobs away.
         """
         relays = [task for task in self.tasks.values() if isinstance(task, Relay)]
         queues = {relay.queue for relay in relays}

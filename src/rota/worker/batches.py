@@ -5,8 +5,8 @@ after its first job, it goes to the runners' inbox; while it waits there for a f
 takes jobs in. So there is at most one open batch of each task, and a worker that is busy makes its
 batches larger instead of more.
 
-The claimer counts jobs, the concurrency counts calls: so the claimer is told how many jobs it may hold
-beyond its concurrency, for the batches that are gathered or run.
+The claimer counts jobs, the concurrency counts calls: so the claimer is told how many jobs it may
+hold beyond its concurrency, for the batches that are gathered or run.
 """
 
 import asyncio
@@ -135,8 +135,8 @@ class Batch:
 class Batches:
     """Gathers jobs into batches; lives on the event loop.
 
-    `take` is called with each batch that a runner shall take, `allow` with how many jobs may be held for batches
-    beyond the concurrency.
+    `take` is called with each batch that a runner shall take, `allow` with how many jobs may be
+    held for batches beyond the concurrency.
     """
 
     def __init__(

@@ -1,7 +1,8 @@
 """Calls: how a handler is called, and how the jobs of the call end.
 
 A runner makes one call after another. Most serve a single job; that of a batch serves many, which
-share the call's fate (its time is up, the session is lost, the worker stops) and are settled one by one.
+share the call's fate (its time is up, the session is lost, the worker stops) and are settled one by
+one.
 """
 
 import asyncio
@@ -52,8 +53,8 @@ if TYPE_CHECKING:
 class Calls:
     """Calls handlers where their tasks want it; lives on the event loop.
 
-    `places` limits how many handlers run in this process, where a cluster has some, too. `changed` is called when one of the
-    attributes has changed.
+    `places` limits how many handlers run in this process, where a cluster has some, too. `changed`
+    is called when one of the attributes has changed.
 
     Attributes:
         capacity: How many calls there may be beyond the concurrency.

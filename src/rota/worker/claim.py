@@ -2,10 +2,10 @@
 
 It asks for as many jobs as may run at once and, beyond these, for about a tenth of a second's work
 at the rate of the moment: a worker with slow jobs holds none that others could run. Half of this it
-asks for at a time, so that the database makes one claim while the jobs of the last one run. Where claims
-take long, since other connections have their turns first, it is more: else claims would become the
-smaller the longer they wait, and more of them wait. Where batches are gathered it asks for what is
-missing in them, too.
+asks for at a time, so that the database makes one claim while the jobs of the last one run. Where
+claims take long, since other connections have their turns first, it is more: else claims would
+become the smaller the longer they wait, and more of them wait. Where batches are gathered it asks
+for what is missing in them, too.
 """
 
 import threading
@@ -313,7 +313,8 @@ class Claimer:
             if self._waker.heard() > LULL:
                 self._sleep(LULL)
             else:
-                # Else this thread would keep the interpreter while the loop's wants to start the jobs.
+                # Else this thread would keep the interpreter while the loop's wants to start the
+                # jobs.
                 self._stopping.wait(BREATH)
 
     def _pass_on(self) -> None:
@@ -384,8 +385,8 @@ class Claimer:
 def goes_first(waker: Waker, timeout: float, stands_by: Callable[[str], bool]) -> Sequence[Wake]:
     """Sleep; what woke this worker, if it is the one that claims.
 
-    One that stands by looks `LATER`, as if its time were up, in case the first one could not. By then one
-    look serves many wakes. The others sleep on: upkeep looks.
+    One that stands by looks `LATER`, as if its time were up, in case the first one could not. By
+    then one look serves many wakes. The others sleep on: upkeep looks.
     """
     deadline = time.monotonic() + timeout
     while wakes := waker.wait(deadline - time.monotonic()):

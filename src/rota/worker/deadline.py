@@ -1,7 +1,8 @@
 """The session's deadline: a thread that looks at the clock while another one waits for the database.
 
-A renewal may hang: in a network that drops packets, in a server that does not answer, in a name that is not
-resolved. Others take the jobs over when the session's time is up, whatever this worker waits for.
+A renewal may hang: in a network that drops packets, in a server that does not answer, in a name
+that is not resolved. Others take the jobs over when the session's time is up, whatever this worker
+waits for.
 """
 
 import threading
@@ -14,8 +15,8 @@ from rota.worker.loop import PATIENCE
 class Deadline:
     """Calls `passed` at the deadline, where the worker has tried to renew for `patience` seconds by then.
 
-    A worker that was frozen finds the deadline passed when it wakes up. Its next renewal, which is about
-    to be sent, may find the session alive: hence the patience.
+    A worker that was frozen finds the deadline passed when it wakes up. Its next renewal, which is
+    about to be sent, may find the session alive: hence the patience.
     """
 
     def __init__(self, passed: Callable[[], None], patience: float) -> None:

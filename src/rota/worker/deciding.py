@@ -1,7 +1,8 @@
 """Deciding what follows for flows when settlements have been written: by the settler, at once.
 
-A node of many jobs is looked at every so often, and at once where the worker has no other job in hand: then it was the last, as
-far as this worker can tell. What a worker does not come to, because it dies between its commit and its look, upkeep finds.
+A node of many jobs is looked at every so often, and at once where the worker has no other job in
+hand: then it was the last, as far as this worker can tell. What a worker does not come to, because
+it dies between its commit and its look, upkeep finds.
 """
 
 import time

@@ -1,6 +1,7 @@
 """Draining: whether a worker that found no job has emptied its queues.
 
-Known weakness: jobs that wait for others of their flow are waited for, also where those others are left.
+Known weakness: jobs that wait for others of their flow are waited for, also where those others are
+left.
 """
 
 import math
@@ -89,8 +90,8 @@ def left_over(
 ) -> list[PausedLeft | UnknownLeft] | None:
     """What is left in paused queues, and of tasks that no worker knows: a worker would wait for it without end.
 
-    `None` while other jobs of these queues wait, or run on any worker. The counts are a single look: a job that
-    moves from one state to another while they are read is in one of the two.
+    `None` while other jobs of these queues wait, or run on any worker. The counts are a single
+    look: a job that moves from one state to another while they are read is in one of the two.
 
     Args:
         database: Where to look.

@@ -1,7 +1,7 @@
 """The events of a worker of several apps: to whose subscribers each of them is told.
 
-What concerns a job, or the jobs of a task, is told to the app that has the task; everything else, and a job of
-a task that none has, to all apps.
+What concerns a job, or the jobs of a task, is told to the app that has the task; everything else,
+and a job of a task that none has, to all apps.
 """
 
 from collections.abc import Callable, Container, Coroutine, Iterator, Mapping, Sequence

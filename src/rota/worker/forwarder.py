@@ -1,8 +1,8 @@
 """The forwarder: a thread that sends the jobs of one relay.
 
-It hands over a batch after the other (`rota.store.relaying`): there is one at work for a relay, whatever the number of
-workers, and no later job overtakes one that could not be sent. Where the target is away the jobs are available, and it
-tries again after growing pauses.
+It hands over a batch after the other (`rota.store.relaying`): there is one at work for a relay,
+whatever the number of workers, and no later job overtakes one that could not be sent. Where the
+target is away the jobs are available, and it tries again after growing pauses.
 """
 
 import threading

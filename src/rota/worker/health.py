@@ -1,14 +1,14 @@
 """How a worker is, as its own threads show; no database is asked.
 
-- **live**: each thread that the worker cannot do without goes on. A database that is away, and a handler that
-  blocks the event loop, change nothing about that.
+- **live**: each thread that the worker cannot do without goes on. A database that is away, and a
+  handler that blocks the event loop, change nothing about that.
 - **ready**: it holds a session, and claims.
-- **sound**: a new process would do no better. One would where a thread has ended, or where the worker has no
-  session and does not know why: its thread for that hangs in something. A database that is away is no such
-  reason; a worker that starts without one ends at once.
+- **sound**: a new process would do no better. One would where a thread has ended, or where the
+  worker has no session and does not know why: its thread for that hangs in something. A database
+  that is away is no such reason; a worker that starts without one ends at once.
 
-What cannot be seen from here: whether the event loop turns, and whether a thread that waits for a lock of the
-database's waits for ever.
+What cannot be seen from here: whether the event loop turns, and whether a thread that waits for a
+lock of the database's waits for ever.
 """
 
 import time
@@ -43,7 +43,8 @@ class Health:
         session: The session that it holds.
         running: How many jobs run.
         ended: The threads that have ended, though they should go on: `claimer`, `session` …
-        trouble: By thread, the class of the exception with which its last step ended; the log has more.
+        trouble: By thread, the class of the exception with which its last step ended; the log has
+            more.
         stuck: The threads that have not come to the end of a step for more than a minute.
     """
 
@@ -110,7 +111,8 @@ def examined(
     running: int,
 ) -> Health:
     """The health of a worker that is running, from its threads by name, and the session it holds."""
-    # Longer than each of them sleeps of its own will; the settler sleeps until there is something to write.
+    # Longer than each of them sleeps of its own will; the settler sleeps until there is something
+    # to write.
     sleeps = max(LONGER * config.poll, 2 * config.heartbeat)
     since = time.monotonic() - sleeps - STUCK
     return Health(

@@ -1,9 +1,9 @@
 """Jobs that are completed in a transaction of which the worker does not see the end.
 
-Once it is committed, the job's lease is gone. Once it is rolled back, the lease is there and free, and
-the run counts as failed. Until then the lease is locked, and all that helps is to look again: no
-message comes when a prepared transaction ends. When the worker stops, its session stays behind for such
-jobs, and other workers rescue what is rolled back later.
+Once it is committed, the job's lease is gone. Once it is rolled back, the lease is there and free,
+and the run counts as failed. Until then the lease is locked, and all that helps is to look again:
+no message comes when a prepared transaction ends. When the worker stops, its session stays behind
+for such jobs, and other workers rescue what is rolled back later.
 """
 
 import logging

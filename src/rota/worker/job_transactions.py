@@ -1,8 +1,8 @@
 """Jobs whose handlers complete them in a transaction: what the worker still has to do about them.
 
 Nothing, where the transaction is committed: the job is completed, whatever the handler says after
-that. Everything as usual, where it was rolled back. And where that is not known (the caller commits,
-or prepares, or the connection broke at the commit), the job is handed over.
+that. Everything as usual, where it was rolled back. And where that is not known (the caller
+commits, or prepares, or the connection broke at the commit), the job is handed over.
 """
 
 import contextlib

@@ -1,14 +1,15 @@
 """A worker's lifespans: entered before it claims, left after its last handler.
 
-Each lives in one place from its entry to its end: an async one in an asyncio task, since what it holds
-may belong to that task (cancel scopes, task groups); a sync one in a thread of its own, since it may
-load or connect for long and would hold up the loop, which is a web server's own where the worker runs
-inside of one. The thread is a daemon: no lifespan that hangs keeps the process from ending.
+Each lives in one place from its entry to its end: an async one in an asyncio task, since what it
+holds may belong to that task (cancel scopes, task groups); a sync one in a thread of its own, since
+it may load or connect for long and would hold up the loop, which is a web server's own where the
+worker runs inside of one. The thread is a daemon: no lifespan that hangs keeps the process from
+ending.
 
 What can fail. An entry that raises ends the worker before it claims. A lifespan that ends by itself
-stops the worker in order. One that raises as it is left, or takes longer than its timeout, is told by
-an event, and the others are left all the same. Known weakness: an async one that goes on after its
-cancellation, again and again, keeps `asyncio.run` waiting.
+stops the worker in order. One that raises as it is left, or takes longer than its timeout, is told
+by an event, and the others are left all the same. Known weakness: an async one that goes on after
+its cancellation, again and again, keeps `asyncio.run` waiting.
 """
 
 import asyncio

@@ -84,11 +84,12 @@ def repeat(
 ) -> Repeating:
     """Start a thread that calls `step` again and again until `stopping` is set.
 
-    A step waits by itself. If the database refuses the first one for good, or any one for the URL's sake,
-    `refuse` is called and the thread ends: it would never do any good. After a step that succeeded, an error of Rota's own
-    tree is reported, now and every minute, and the step tried again after growing pauses, because its
-    cause may be put right. Any other exception is a defect of Rota's and is logged with its traceback,
-    and the thread goes on: a worker must not lose its heartbeat to a bug elsewhere.
+    A step waits by itself. If the database refuses the first one for good, or any one for the URL's
+    sake, `refuse` is called and the thread ends: it would never do any good. After a step that
+    succeeded, an error of Rota's own tree is reported, now and every minute, and the step tried
+    again after growing pauses, because its cause may be put right. Any other exception is a defect
+    of Rota's and is logged with its traceback, and the thread goes on: a worker must not lose its
+    heartbeat to a bug elsewhere.
     """
 
     def run() -> None:

@@ -1,9 +1,10 @@
 """The note writer: writes what handlers tell of their runs, about once a second for all of them.
 
-It has a thread and a connection of its own, which begin with the first thing that any handler tells.
-What a run told last is written by the settler, just before the settlement: where a job is seen to have
-ended, all that it told is there, too. No job waits for its notes. Where the database cannot be reached
-they are kept and written later; where it refuses them they are left, with a warning.
+It has a thread and a connection of its own, which begin with the first thing that any handler
+tells. What a run told last is written by the settler, just before the settlement: where a job is
+seen to have ended, all that it told is there, too. No job waits for its notes. Where the database
+cannot be reached they are kept and written later; where it refuses them they are left, with a
+warning.
 """
 
 import logging

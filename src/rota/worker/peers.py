@@ -1,12 +1,14 @@
 """The other workers of the same queues and tasks, as the last sign of life told of them.
 
-All workers look after the database, each in its turn: the more they are, the more rarely each of them looks, so
-that together they look a few times in a `poll`. Their turns are spread by the server's clock. Where a worker
-does not take its turn, since it hangs or is gone, a `poll` passes between two looks. Where half of them have gone at
-once, as with one of two machines, a poll and a half.
+All workers look after the database, each in its turn: the more they are, the more rarely each of
+them looks, so that together they look a few times in a `poll`. Their turns are spread by the
+server's clock. Where a worker does not take its turn, since it hangs or is gone, a `poll` passes
+between two looks. Where half of them have gone at once, as with one of two machines, a poll and a
+half.
 
-Known weakness: where most workers have gone at once, without a word, looks are as many times rarer, until the
-others have noticed: a sign of life names no session that has been silent for 0.6 of its timeout.
+Known weakness: where most workers have gone at once, without a word, looks are as many times rarer,
+until the others have noticed: a sign of life names no session that has been silent for 0.6 of its
+timeout.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,11 +1,11 @@
 """Plain jobs: those that need nothing but a call of their handler, many in one turn of the event loop.
 
-An async handler that does not wait for anything has ended when its coroutine takes the first step, so no task
-of the loop and no place among the running jobs is needed for it. Whoever waits, raises or returns something goes
-the long way of all other jobs (`call.py`) from there on.
+An async handler that does not wait for anything has ended when its coroutine takes the first step,
+so no task of the loop and no place among the running jobs is needed for it. Whoever waits, raises
+or returns something goes the long way of all other jobs (`call.py`) from there on.
 
-Known weakness: the first step of a handler cannot be cancelled by Rota, but nor can anything else that keeps
-the loop busy.
+Known weakness: the first step of a handler cannot be cancelled by Rota, but nor can anything else
+that keeps the loop busy.
 """
 
 import time
@@ -128,7 +128,8 @@ class PlainJobs:
     ) -> Any:
         """What `run` does; from where a handler waits what is left of that handler alone.
 
-        One coroutine for all handlers of a turn: a first step of each by itself takes twice as long.
+        One coroutine for all handlers of a turn: a first step of each by itself takes twice as
+        long.
         """
         handlers, complete, nodes = self._handlers, self._switchboard.complete, self._nodes
         while inbox:

@@ -1,8 +1,8 @@
 """Whether other workers are silent, or only could not be heard.
 
-Where the server's clock jumps forward, or its machine or the way to it stood still for a while, all sessions
-look silent at once, and their next heartbeats are on their way. A worker whose looks at the database have
-come regularly by the server's clock would have noticed.
+Where the server's clock jumps forward, or its machine or the way to it stood still for a while, all
+sessions look silent at once, and their next heartbeats are on their way. A worker whose looks at
+the database have come regularly by the server's clock would have noticed.
 """
 
 import threading

@@ -170,7 +170,8 @@ class Runners:
         """
         waiting = self._inbox or self._due
         if waiting and self._next is None and self._share.take():
-            # A copy of the clean context: a handler that runs at the moment may have changed its own.
+            # A copy of the clean context: a handler that runs at the moment may have changed its
+            # own.
             clean = self._context.copy()
             runner = self._next = self._loop.create_task(self._serve(), context=clean)
             self._runners.add(runner)
@@ -209,8 +210,8 @@ class Runners:
                     # Its queue's turn is still to come.
                     continue
                 self._switchboard.free(1)
-            # A handler has left something behind: a variable, or a request to cancel its own task. Or it is the turn
-            # of another database.
+            # A handler has left something behind: a variable, or a request to cancel its own task.
+            # Or it is the turn of another database.
             if copy_context() != clean or runner.cancelling() or self._share.yields:
                 return
             if time.monotonic() - turn > TURN:

@@ -1,14 +1,14 @@
 """The worker's session: its signs of life, and what it does when they did not get through.
 
-A worker without jobs, one of several, gives a sign of life every second time only. This delays no takeover, which is
-counted from the last sign; and it gives the next one as soon as it has jobs.
+A worker without jobs, one of several, gives a sign of life every second time only. This delays no
+takeover, which is counted from the last sign; and it gives the next one as soon as it has jobs.
 
 The thread and its connection do nothing else, so a handler that blocks the event loop or a slow
 claim cannot starve it. By its own monotonic clock, counted from before the last renewal that
 succeeded was sent, the worker knows when others may take its jobs over; then it stops them itself
-and goes on under a new session, also while the renewal hangs in a silent network (`Deadline`). If the
-machine slept through that moment, the next renewal says so, and until then the fence in the store
-refuses what it reports.
+and goes on under a new session, also while the renewal hangs in a silent network (`Deadline`). If
+the machine slept through that moment, the next renewal says so, and until then the fence in the
+store refuses what it reports.
 """
 
 import logging

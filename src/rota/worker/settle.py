@@ -90,8 +90,8 @@ class Settler:
         self._switchboard = switchboard
         self._connection = store.connect("settler")
         self._ended: deque[Settlement] = deque()
-        # A job, how long it stays, its node; the next job, and so on. With a tuple for each job, the garbage collector
-        # has half as much again to do.
+        # A job, how long it stays, its node; the next job, and so on. With a tuple for each job,
+        # the garbage collector has half as much again to do.
         self._completed: deque[Any] = deque()
         self._told: deque[NodeId] = deque()
         self._deciding = Deciding(store, self._connection)

@@ -1,15 +1,18 @@
 """Slots: how many jobs a worker runs at once, wherever they come from.
 
-A worker of one database has all slots for it. One of several gives each of them a share: what runs there takes slots,
-and where a database has jobs that wait for a slot, and fewer slots than another, the other gives one up at the end of
-a job. So each has its turn, and one that is alone with work has all of them.
+A worker of one database has all slots for it. One of several gives each of them a share: what runs
+there takes slots, and where a database has jobs that wait for a slot, and fewer slots than another,
+the other gives one up at the end of a job. So each has its turn, and one that is alone with work
+has all of them.
 
-A database may always claim as many jobs as its part of the slots (all of them, divided). Beyond that it claims for the
-slots that the others have no jobs for. So a worker holds no more than twice what it runs, and a database that does not
-answer keeps no slots from the others: what it may have been claiming counts for `PATIENCE` seconds.
+A database may always claim as many jobs as its part of the slots (all of them, divided). Beyond
+that it claims for the slots that the others have no jobs for. So a worker holds no more than twice
+what it runs, and a database that does not answer keeps no slots from the others: what it may have
+been claiming counts for `PATIENCE` seconds.
 
-Where a cluster runs handlers, a share has slots `beyond` these, for jobs that run there. Then a slot does not say that a
-handler may run in the worker itself: for that there are `places`, as many as slots.
+Where a cluster runs handlers, a share has slots `beyond` these, for jobs that run there. Then a
+slot does not say that a handler may run in the worker itself: for that there are `places`, as many
+as slots.
 """
 
 import asyncio
@@ -60,7 +63,8 @@ class Share:
         taken: How many slots it has. The event loop's, as the methods of the first part.
         start: Called when there is a slot for which it has waited.
         held: How many jobs it has claimed that have not ended.
-        beyond: How many slots it has for itself, beyond those that are shared: a cluster's, for one.
+        beyond: How many slots it has for itself, beyond those that are shared: a cluster's, for
+            one.
     """
 
     def __init__(self, slots: Slots) -> None:

@@ -52,7 +52,8 @@ class Station:
 
         Raises:
             StoreError: The database cannot be reached or refuses.
-            ConfigError: A lifespan of child processes or a handler needs a resource that is not there.
+            ConfigError: A lifespan of child processes or a handler needs a resource that is not
+                there.
             LifespanFailed: A lifespan of child processes could not be entered.
         """
         parts = Parts(

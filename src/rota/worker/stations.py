@@ -1,7 +1,8 @@
 """The stations of a worker of several databases: each begins when its database can be reached, and none keeps the others.
 
-A database that is away when the worker starts, or that refuses, is tried again after growing pauses, as a thread of
-a station does later on. Where none of them can be used at the start, the worker ends, as that of one database does.
+A database that is away when the worker starts, or that refuses, is tried again after growing
+pauses, as a thread of a station does later on. Where none of them can be used at the start, the
+worker ends, as that of one database does.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """The switchboard: every message between the worker's threads, by name.
 
-A part sends its messages here and does not know which part receives them. `Parts` connects them all,
-in one place, before the first thread starts.
+A part sends its messages here and does not know which part receives them. `Parts` connects them
+all, in one place, before the first thread starts.
 """
 
 import asyncio

@@ -5,9 +5,9 @@ here. Where there is one, it is asked from two threads:
 
 - The claimer asks how much `room` a queue has: as many jobs as may run, and about a tenth of a
   second's work at the rate of the moment beyond these. So it holds no jobs that others could run.
-- The runners, on the event loop, ask before each job whether it may start. A job that may not is held
-  here, out of the way of others, until a job of its queue ends. That makes the number exact, whatever
-  was claimed.
+- The runners, on the event loop, ask before each job whether it may start. A job that may not is
+  held here, out of the way of others, until a job of its queue ends. That makes the number exact,
+  whatever was claimed.
 
 Each thread writes numbers of its own, and reads the other's. A change of the settings makes a new
 `Turns`. It has no room until the runners have adopted it, which is when all that was claimed before

@@ -1,9 +1,10 @@
 """Upkeep: what has to be done now and then, done by the worker that comes first.
 
-There is no leader. Each worker looks when it is its turn, so that together they look at least once a second
-(`Peers`), and does what it sees: stages due jobs, makes those of cron entries, rescues the jobs of dead
-sessions, tidies up, writes down the minute that is over. Between two looks it asks only when the next job is due, where
-something was enqueued. Two workers that do the same at once do no harm: the store sees to that.
+There is no leader. Each worker looks when it is its turn, so that together they look at least once
+a second (`Peers`), and does what it sees: stages due jobs, makes those of cron entries, rescues the
+jobs of dead sessions, tidies up, writes down the minute that is over. Between two looks it asks
+only when the next job is due, where something was enqueued. Two workers that do the same at once do
+no harm: the store sees to that.
 """
 
 import random
@@ -51,8 +52,8 @@ these rounds, in one of many workers."""
 class Upkeep:
     """A thread that stages, rescues, counts and tidies.
 
-    It looks for jobs of the session's tasks; `keep` says how long discarded jobs of single queues stay,
-    `follow` which successors they have.
+    It looks for jobs of the session's tasks; `keep` says how long discarded jobs of single queues
+    stay, `follow` which successors they have.
     """
 
     def __init__(

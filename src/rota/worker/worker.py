@@ -36,8 +36,9 @@ class Worker:
     Args:
         app: The app whose tasks it runs, or several.
         config: How it behaves.
-        begin_child: Called first of all in each child process, to set up logging, for example. It must be
-            importable: a function at the top level of a module, or a `functools.partial` of one.
+        begin_child: Called first of all in each child process, to set up logging, for example. It
+            must be importable: a function at the top level of a module, or a `functools.partial` of
+            one.
 
     Raises:
         ConfigError: There is nothing to run, or a task declares a successor that is not there.
@@ -70,7 +71,8 @@ class Worker:
         """How it behaves on the database of these apps.
 
         Raises:
-            ConfigError: There is nothing that it could run there, or a task declares a successor that is not there.
+            ConfigError: There is nothing that it could run there, or a task declares a successor
+                that is not there.
         """
         queues = self._config.queues or tuple(sorted(apps.queues))
         if not queues:
@@ -88,13 +90,14 @@ class Worker:
         """Run until SIGTERM or SIGINT, or until `stop`. Blocks.
 
         The first signal stops claiming, lets running jobs finish within the grace period and gives
-        back jobs that have not started; the second one gives back all jobs at once. Signals reach only
-        the main thread: a worker in another one runs until `stop`.
+        back jobs that have not started; the second one gives back all jobs at once. Signals reach
+        only the main thread: a worker in another one runs until `stop`.
 
         Raises:
             StoreError: The database cannot be used at the start.
-            ConfigError: The database refuses the role, or what a worker needs to do first; the apps have
-                several databases; or a handler or a lifespan needs a resource that no lifespan yields.
+            ConfigError: The database refuses the role, or what a worker needs to do first; the apps
+                have several databases; or a handler or a lifespan needs a resource that no lifespan
+                yields.
             LifespanFailed: A lifespan could not be entered, or has ended by itself.
         """
         asyncio.run(self.arun())

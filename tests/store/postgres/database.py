@@ -235,8 +235,8 @@ def buffers(
 ) -> int:
     """How many buffers a prepared statement touches; nothing of it remains.
 
-    `lock` comes before it, in its transaction. What a connection reads when it meets the tables anew
-    does not count: for the first time, or since autovacuum was there.
+    `lock` comes before it, in its transaction. What a connection reads when it meets the tables
+    anew does not count: for the first time, or since autovacuum was there.
     """
     raw = db.bare(autocommit=True)
     touched = []

@@ -29,7 +29,8 @@ def test_in_a_trickle(db: Database, monkeypatch: pytest.MonkeyPatch, segment: in
                 return ids(db.claim(session)) == [job]
             except StoreError:
                 pass
-        # A transaction in another database of the server has left a hole, which another claim closes.
+        # A transaction in another database of the server has left a hole, which another claim
+        # closes.
         db.claim(session)
         return False
 

@@ -1,8 +1,8 @@
 """Workers, upkeep and users take turns after each statement, and die anywhere: each node is released once, and flows end.
 
-Each has a connection of its own, and its transactions stay open while others go on. Who waits for a lock for longer than a
-moment dies as well. Whose turn it is comes from a seed. (Where a flow is stopped, or one failure ends a map, it is not known what
-has run by then.)
+Each has a connection of its own, and its transactions stay open while others go on. Who waits for a
+lock for longer than a moment dies as well. Whose turn it is comes from a seed. (Where a flow is
+stopped, or one failure ends a map, it is not known what has run by then.)
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
 """Flows under every meeting of those who end jobs, those who decide, and those who act by hand.
 
-One side is stopped by a transaction that stays open, or by a lock that a third connection holds; each node must then be
-released and ended once, and never not at all.
+One side is stopped by a transaction that stays open, or by a lock that a third connection holds;
+each node must then be released and ended once, and never not at all.
 """
 
 from typing import Any

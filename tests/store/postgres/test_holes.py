@@ -49,7 +49,8 @@ def put(db: Database, name: str, count: int, conn: Raw | None = None) -> list[Jo
     """Jobs of one lane whose claims take this statement."""
     if name == "claim":
         return db.enqueue(count, conn=conn)
-    # No job with a unique key is like another one; all of one value of a fair share lie in one lane.
+    # No job with a unique key is like another one; all of one value of a fair share lie in one
+    # lane.
     number = db.one("SELECT nextval('rota.job_id')")
     unique = name == "claim_keyed"
     spec = JobSpec("shop.send", unique=Unique() if unique else None)

@@ -70,7 +70,8 @@ def test_claims_stay_flat(db: Database, held: Raw, enqueueing: Enqueueing) -> No
             assert db.settle(session, jobs) == []
         db.own.run(db.store.tidy())
     for first, *last in zip(costs[1], *costs[-3:], strict=True):
-        # The way down an index may be longer, once or twice for each lane. What grows goes on growing.
+        # The way down an index may be longer, once or twice for each lane. What grows goes on
+        # growing.
         assert min(last) <= first + 3 * TENANTS, str(costs)
 
 
@@ -186,8 +187,8 @@ def test_pauses(db: Database, held: Raw) -> None:
     before = costs()
     started: list[JobId] = []
     for number in range(50):
-        # These find out which lanes there are; one that was woken then goes there without a look. It
-        # begins with the plain lane or the others, as they take turns.
+        # These find out which lanes there are; one that was woken then goes there without a look.
+        # It begins with the plain lane or the others, as they take turns.
         held_now = [job for _ in range(1 + number % 2) for job in db.claim(session, 1)]
         assert db.own.run(db.store.pause("default"))
         assert db.own.run(db.store.claim(session, ["default"], 10, woken=True)) == []

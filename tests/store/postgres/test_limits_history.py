@@ -1,8 +1,8 @@
 """Limits under everything at once: random histories in which no limit is ever exceeded.
 
-Producers commit, roll back and commit late; claimers take, settle in parts, and die; the rings turn all
-the time. Meanwhile the running jobs are counted, by the claimers themselves and by a thread that looks
-at the leases. Mutants show that the history would notice.
+Producers commit, roll back and commit late; claimers take, settle in parts, and die; the rings turn
+all the time. Meanwhile the running jobs are counted, by the claimers themselves and by a thread
+that looks at the leases. Mutants show that the history would notice.
 """
 
 import random

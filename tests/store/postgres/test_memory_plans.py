@@ -1,6 +1,7 @@
 """How PostgreSQL executes the statements about memory: they read the rows of their jobs, however many others sleep.
 
-In the tables are jobs that wait for signals, each with a step behind it; with statistics about them, and without.
+In the tables are jobs that wait for signals, each with a step behind it; with statistics about
+them, and without.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """Databases that speak PostgreSQL's language and cannot carry the log.
 
-None of them is to be had for tests. So a PostgreSQL says what they say of themselves, by what stands before the catalog in the
-search path.
+None of them is to be had for tests. So a PostgreSQL says what they say of themselves, by what
+stands before the catalog in the search path.
 """
 
 from contextlib import closing

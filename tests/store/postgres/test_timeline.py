@@ -1,6 +1,7 @@
 """Sessions of another timeline: a standby has become the primary, and may lack the last commits.
 
-Here the view that names the timeline is changed; a real failover is in `tests/faults/test_failover.py`.
+Here the view that names the timeline is changed; a real failover is in
+`tests/faults/test_failover.py`.
 """
 
 import pytest

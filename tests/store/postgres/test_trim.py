@@ -1,7 +1,7 @@
 """Removing what is old, beside a snapshot that keeps a day's dead rows: only what is new is looked at.
 
-Costs are buffers. Beside a held snapshot nothing can mark the dead entries of an index, so a walk over them
-reads each.
+Costs are buffers. Beside a held snapshot nothing can mark the dead entries of an index, so a walk
+over them reads each.
 """
 
 from collections.abc import Callable

@@ -22,8 +22,9 @@ from rota.errors import ConfigError
 class DjangoRota(Rota):
     """A job queue in the database of one of Django's aliases.
 
-    Without `conn=`, `enqueue` joins the transaction that Django's connection has in this thread: the
-    job is there if `atomic()` commits. Looking at jobs, cancelling, retrying and deleting join it, too.
+    Without `conn=`, `enqueue` joins the transaction that Django's connection has in this thread:
+    the job is there if `atomic()` commits. Looking at jobs, cancelling, retrying and deleting join
+    it, too.
 
     Args:
         using: The alias; else the setting ROTA_DATABASE, else "default".

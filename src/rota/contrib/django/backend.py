@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 class RotaTask(Task):
     """A task of Django with Rota's own options: `@task(rota={"unique": "order:{order}"})`.
 
-    There are `retry`, `max_attempts`, `timeout`, `retention`, `unique`, `limit`, `fair` and `wake`, as
-    `Rota.task` and `Task.using` have them.
+    There are `retry`, `max_attempts`, `timeout`, `retention`, `unique`, `limit`, `fair` and `wake`,
+    as `Rota.task` and `Task.using` have them.
     """
 
     rota: Mapping[str, Any] = field(default_factory=dict, hash=False)
@@ -41,10 +41,10 @@ class RotaTask(Task):
 class RotaBackend(BaseTaskBackend):
     """Keeps Django's tasks as jobs of the project's app, `rota.contrib.django.rota`.
 
-    `enqueue` joins the transaction of its database: the task is there if `atomic()` commits. A failed
-    task is tried again, as `@task(rota={"max_attempts": …})` says, by default five times in all.
-    OPTIONS may have `retention`: the seconds (or timedelta) that results of successful tasks stay, by
-    default a week. Failed ones stay until they are deleted.
+    `enqueue` joins the transaction of its database: the task is there if `atomic()` commits. A
+    failed task is tried again, as `@task(rota={"max_attempts": …})` says, by default five times in
+    all. OPTIONS may have `retention`: the seconds (or timedelta) that results of successful tasks
+    stay, by default a week. Failed ones stay until they are deleted.
     """
 
     task_class = RotaTask

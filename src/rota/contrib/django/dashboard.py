@@ -2,8 +2,8 @@
 
     path("rota/", include(dashboard(access=lambda request: …)))
 
-`access` gets Django's request, with its user. Requests that change something are checked by the dashboard itself,
-which needs no token, so Django's own check is left out for them.
+`access` gets Django's request, with its user. Requests that change something are checked by the
+dashboard itself, which needs no token, so Django's own check is left out for them.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,8 @@ def dashboard(*, access: Access | Callable[[HttpRequest], Access]) -> list[URLPa
     """The URLs of the dashboard, for `include`.
 
     Args:
-        access: Who may do what: a function from the request to an `Access`, or one for all requests.
+        access: Who may do what: a function from the request to an `Access`, or one for all
+            requests.
 
     Raises:
         ConfigError: `access` is neither, or `rota[dashboard]` is not installed.

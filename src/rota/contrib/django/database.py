@@ -1,7 +1,7 @@
 """The database of an app in a Django project: that of an alias, through Django's connections.
 
-What a program asks for joins the transaction that Django's connection has in this thread. Workers, and
-whatever waits, have connections of Rota's own to the same database.
+What a program asks for joins the transaction that Django's connection has in this thread. Workers,
+and whatever waits, have connections of Rota's own to the same database.
 """
 
 import re
@@ -81,7 +81,8 @@ class DjangoDatabase(Database):
         """Check once that the database has the tables that this Rota needs; migrations make them.
 
         Raises:
-            ConfigError: It is in the memory of a test, where Rota's own connections cannot reach it.
+            ConfigError: It is in the memory of a test, where Rota's own connections cannot reach
+                it.
             SchemaMissing: Run `manage.py migrate`; likewise the other schema errors.
         """
         del make
@@ -124,7 +125,8 @@ class DjangoDatabase(Database):
     def _apart(self, operation: Operation[T]) -> T:
         """Run what the first job of a queue needs outside of the caller's transaction.
 
-        It is rare, and the connection does not stay: Django's tests delete their database at the end.
+        It is rare, and the connection does not stay: Django's tests delete their database at the
+        end.
         """
         with closing(self.store.connect("apart")) as connection:
             return connection.run(operation)

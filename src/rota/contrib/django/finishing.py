@@ -1,8 +1,8 @@
 """Telling Django that a task has finished: after its job is settled, in a thread of its own.
 
-Receivers may use the ORM and take their time; the settler must not wait for them. They hear of jobs that
-a worker of this process ran to their end; a job that was cancelled before that has no worker. Those that a
-test kit has run are told of at once: the test's thread alone sees what they did.
+Receivers may use the ORM and take their time; the settler must not wait for them. They hear of jobs
+that a worker of this process ran to their end; a job that was cancelled before that has no worker.
+Those that a test kit has run are told of at once: the test's thread alone sees what they did.
 """
 
 import logging

@@ -1,9 +1,9 @@
 """Rota's tables as a step of Django's migrations, which run Rota's own SQL.
 
-Rota's migrations have numbers of their own, for each kind of database. One of Django's brings the tables
-to such a version; where there are none they are made at the newest one, and where they are newer already
-(by `rota migrate`, or a newer Rota) nothing happens. They go forward only: older code works with newer
-tables. Back to zero removes the tables with all jobs.
+Rota's migrations have numbers of their own, for each kind of database. One of Django's brings the
+tables to such a version; where there are none they are made at the newest one, and where they are
+newer already (by `rota migrate`, or a newer Rota) nothing happens. They go forward only: older code
+works with newer tables. Back to zero removes the tables with all jobs.
 """
 
 import re

@@ -1,8 +1,8 @@
 """A task of Django as a task of Rota: how its jobs are stored and run.
 
-Its args are what Django was given, by place and by name, as JSON. The begin of each run is a line of
-the job's log, which the settler writes before the run is settled: from these lines a `TaskResult` has
-its times and its workers.
+Its args are what Django was given, by place and by name, as JSON. The begin of each run is a line
+of the job's log, which the settler writes before the run is settled: from these lines a
+`TaskResult` has its times and its workers.
 """
 
 import inspect

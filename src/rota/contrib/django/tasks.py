@@ -1,7 +1,7 @@
 """The tasks of an app in a Django project: Rota's own, and those of Django that its backends have.
 
-A task of Django is stored under its module path. A worker that claims a job of a path that it does not
-know yet imports it, and takes what is there only if it is a task of one of this app's backends.
+A task of Django is stored under its module path. A worker that claims a job of a path that it does
+not know yet imports it, and takes what is there only if it is a task of one of this app's backends.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ class DjangoTasks(Tasks):
     def declare(self, task: DjangosTask) -> None:
         """Note a task of Django that is being declared: its module has nothing of that name yet.
 
-        Any other, such as a task of another backend with `using(backend=…)`, workers would not take.
+        Any other, such as a task of another backend with `using(backend=…)`, workers would not
+        take.
 
         Raises:
             ConfigError: One of its options cannot be used.

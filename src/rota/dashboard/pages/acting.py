@@ -1,7 +1,8 @@
 """What can be done to one job, one flow, one queue and one cron entry.
 
-Each action is a route of its own with a right of its own. What cannot be taken back is asked about first: without
-the field `sure` the answer is the question, a page with a form, so that it works without scripts.
+Each action is a route of its own with a right of its own. What cannot be taken back is asked about
+first: without the field `sure` the answer is the question, a page with a form, so that it works
+without scripts.
 """
 
 from collections.abc import Callable
@@ -32,7 +33,8 @@ class Action:
     """Something that can be done.
 
     Attributes:
-        path: Of its route; `{id}` is a job's or a flow's, else the field `name` says which queue or entry.
+        path: Of its route; `{id}` is a job's or a flow's, else the field `name` says which queue or
+            entry.
         done: What is said when it is done; `idle` where nothing was there to be done.
         act: Does it, and writes it down; whether it changed something.
         question: What it means, where it is asked about first.

@@ -67,7 +67,8 @@ def _picture(graph: FlowGraph, url: Callable[..., str]) -> str:
 def _links(node: NodeRecord) -> dict[str, tuple[str, dict[str, str]]]:
     """Where the jobs of a node are, all of them and those that were discarded: path and parameters.
 
-    Those of a map are found by their task, from the last one back; jobs of the same task may lie between.
+    Those of a map are found by their task, from the last one back; jobs of the same task may lie
+    between.
     """
     if node.first_job is None or node.last_job is None:
         return {"jobs": ("/jobs", {"task": node.task}), "failed": ("/jobs", {"task": node.task})}

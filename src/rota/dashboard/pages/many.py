@@ -1,7 +1,8 @@
 """What can be done to many jobs: to those that are selected, and to everything that matches.
 
-A selection is acted on at once, in one transaction. What is done to everything that matches is asked about first, with
-how many that are, and is carried out by a job of Rota's own (`rota.app.bulk_job`), whose page shows how far it has come.
+A selection is acted on at once, in one transaction. What is done to everything that matches is
+asked about first, with how many that are, and is carried out by a job of Rota's own
+(`rota.app.bulk_job`), whose page shows how far it has come.
 """
 
 from collections.abc import Mapping

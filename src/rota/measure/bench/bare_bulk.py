@@ -1,7 +1,8 @@
 """Many rows at once, written as plainly as the driver can: what `enqueue_many` is held against.
 
-The rows are those that an `enqueue_many` has stored, in the form in which the driver sends them. They
-go to a table like the one in which jobs are stored, with the same columns, defaults and indexes.
+The rows are those that an `enqueue_many` has stored, in the form in which the driver sends them.
+They go to a table like the one in which jobs are stored, with the same columns, defaults and
+indexes.
 """
 
 import sqlite3

@@ -21,8 +21,8 @@ class Cluster:
     Attributes:
         engine: `dask` or `ray`.
         address: What a worker is told.
-        bare: Makes calls in tasks of the engine's own, until the last one has ended: a task for each bundle, and a call for
-            each of the seconds in it.
+        bare: Makes calls in tasks of the engine's own, until the last one has ended: a task for
+            each bundle, and a call for each of the seconds in it.
     """
 
     engine: str

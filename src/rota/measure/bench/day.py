@@ -1,8 +1,8 @@
 """What does a day under one old snapshot do to each statement of a worker?
 
-A session takes a snapshot and holds it, and SQL writes down what a day of ten workers leaves behind: signs of life, marks, leases,
-cursors, counts, staged and removed jobs. Upkeep does its rounds. Then each statement is compared with the same
-statement before that day.
+A session takes a snapshot and holds it, and SQL writes down what a day of ten workers leaves
+behind: signs of life, marks, leases, cursors, counts, staged and removed jobs. Upkeep does its
+rounds. Then each statement is compared with the same statement before that day.
 """
 
 import time

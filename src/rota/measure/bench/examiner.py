@@ -1,8 +1,8 @@
 """What each statement of an operation costs, in blocks and in time.
 
-Operations run as they do for a worker, on a connection of Rota's own. Before each statement the same one is
-examined by EXPLAIN ANALYZE, in the same transaction, and undone. What cannot be undone is not examined: turning a
-ring, locking tables, emptying them, and waiting.
+Operations run as they do for a worker, on a connection of Rota's own. Before each statement the
+same one is examined by EXPLAIN ANALYZE, in the same transaction, and undone. What cannot be undone
+is not examined: turning a ring, locking tables, emptying them, and waiting.
 """
 
 import contextlib

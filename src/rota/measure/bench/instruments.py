@@ -1,6 +1,7 @@
 """What the workers of a benchmark are instrumented by, as those of users are.
 
-Everything is kept: each run has a span, and nothing is left out by chance. What is made goes nowhere, so that no network is measured.
+Everything is kept: each run has a span, and nothing is left out by chance. What is made goes
+nowhere, so that no network is measured.
 """
 
 from collections.abc import Mapping, Sequence

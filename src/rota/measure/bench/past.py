@@ -1,10 +1,11 @@
 """A database with a past: jobs in all states, in the numbers of a shop that has run for days.
 
-Of ten jobs eight have finished, one is available and one waits for its time; two in a thousand were discarded. What
-waits is enqueued as apps do it, in bulk, some of it with unique keys and limits, and a worker's session
-holds some. What has finished is written by one statement for each sixth of it, as settling would have left it: in its
-segment of the ring, counted for its queue, state and expiry, and taken in and given out before that.
-A week of minutes is in the history. Then the totals are squeezed and the planner has its statistics, as upkeep and autovacuum see to that.
+Of ten jobs eight have finished, one is available and one waits for its time; two in a thousand were
+discarded. What waits is enqueued as apps do it, in bulk, some of it with unique keys and limits,
+and a worker's session holds some. What has finished is written by one statement for each sixth of
+it, as settling would have left it: in its segment of the ring, counted for its queue, state and
+expiry, and taken in and given out before that. A week of minutes is in the history. Then the totals
+are squeezed and the planner has its statistics, as upkeep and autovacuum see to that.
 """
 
 import contextlib

@@ -1,7 +1,7 @@
 """Processor time of a PostgreSQL server's processes, by what their connections are for.
 
-Read from the operating system, which counts all that a process does: pg_stat_statements leaves out the
-start of the executor, the greatest part of a short statement.
+Read from the operating system, which counts all that a process does: pg_stat_statements leaves out
+the start of the executor, the greatest part of a short statement.
 
 Known weakness: what a process does between the last look and its end is not counted.
 """

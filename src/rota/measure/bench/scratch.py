@@ -95,8 +95,8 @@ LEFT: LiteralString = """
 def left_behind(server: str) -> list[str]:
     """The databases that killed benchmarks have not removed.
 
-    A running benchmark has a session in its database, or one of its name that makes or drops it, so none
-    of these is in use.
+    A running benchmark has a session in its database, or one of its name that makes or drops it, so
+    none of these is in use.
     """
     import psycopg
 

@@ -19,7 +19,8 @@ def watch(
 ) -> Figures:
     """Keep the overview open so many times, as browsers do by server-sent events, and count processor time.
 
-    Returns what the server's processes use for it, where they can be seen, and this process, in percent of a core.
+    Returns what the server's processes use for it, where they can be seen, and this process, in
+    percent of a core.
     """
     progress.begin(f"{viewers} open", seconds)
     before, used, began = observer.processor(), time.process_time(), time.monotonic()

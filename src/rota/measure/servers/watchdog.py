@@ -11,10 +11,10 @@ lines from its standard input and answers each with one line, both JSON:
     end of input    stop the server at once, remove its folders, and end
 
 Model. The owner holds the only write end of the pipe, and the kernel closes it however the owner
-ends, also by SIGKILL. A child that the owner forked may hold a copy of the write end, so the owner's
-process is watched as well where the kernel can (Linux 5.3). The server is this process's child: its
-death is seen at once, never guessed from a pid that another process may have by now. This process
-has a session of its own, so Ctrl-C in a terminal does not reach it.
+ends, also by SIGKILL. A child that the owner forked may hold a copy of the write end, so the
+owner's process is watched as well where the kernel can (Linux 5.3). The server is this process's
+child: its death is seen at once, never guessed from a pid that another process may have by now.
+This process has a session of its own, so Ctrl-C in a terminal does not reach it.
 
 Known weaknesses. A watchdog killed by SIGKILL leaves the server running. Backends that outlive a
 crashed postmaster are found through /proc; without it (macOS) they end by themselves, but a restart

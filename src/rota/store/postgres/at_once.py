@@ -1,19 +1,21 @@
 """Several statements that go to the server in one piece, as one transaction.
 
-psycopg's own pipeline gives its statements to the network one after another. A client that is frozen
-between two of them leaves the server inside of a transaction, with its locks, and no timeout of the
-server counts there. Here they leave in one piece, with the message that ends the transaction (libpq's
-pipeline mode, by `psycopg.pq`). The client need not wait for them at once, either: it can do something
-else while the server works.
+psycopg's own pipeline gives its statements to the network one after another. A client that is
+frozen between two of them leaves the server inside of a transaction, with its locks, and no timeout
+of the server counts there. Here they leave in one piece, with the message that ends the transaction
+(libpq's pipeline mode, by `psycopg.pq`). The client need not wait for them at once, either: it can
+do something else while the server works.
 
-Known weakness: rows that do not fit into the buffers on the way keep the server inside of the transaction
-until the client reads them. Of a frozen client the rescue ends the connection (`sql/sessions/rescue_end.sql`).
+Known weakness: rows that do not fit into the buffers on the way keep the server inside of the
+transaction until the client reads them. Of a frozen client the rescue ends the connection
+(`sql/sessions/rescue_end.sql`).
 
 Parameters go as text, of the types that the statement casts them to, and rows come back as text: as
 text a `real` is the number that was written.
 
-psycopg makes the server forget all prepared statements when it sees a ROLLBACK, a DROP or an ALTER. The
-server then refuses the first unknown statement and all after it, so they are prepared anew and sent again.
+psycopg makes the server forget all prepared statements when it sees a ROLLBACK, a DROP or an ALTER.
+The server then refuses the first unknown statement and all after it, so they are prepared anew and
+sent again.
 """
 
 from collections.abc import Iterable, Sequence

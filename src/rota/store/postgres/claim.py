@@ -1,22 +1,23 @@
 """Claiming: the cursor of a lane moves on, and what it passed is leased.
 
-The model is in docs/how/engine.md. The cursor is `(xid, id, holes)`: every row of the lane at or before
-`(xid, id)` has been handed out, except rows of the transactions in `holes`, which were still
+The model is in docs/how/engine.md. The cursor is `(xid, id, holes)`: every row of the lane at or
+before `(xid, id)` has been handed out, except rows of the transactions in `holes`, which were still
 running when the cursor passed them. Sequences and transaction ids are handed out in one order and
 committed in another; without the holes a job whose transaction commits late would be lost.
 
 A claim first probes without a lock which lanes have something, then takes them one after another,
 each in a transaction and a round trip of its own, until it is full. A claim that a producer has
-just woken, or that comes after a full one, goes to the lanes at once, if they are few. It probes if it
-finds nothing there, and twice a second however much it finds: there may be a new lane, of jobs
-that come before the others. Of many lanes a claim that is full leaves the rest to the next one, and each
-worker begins somewhere else (`claim_round.py`): else all would meet at every lane.
+just woken, or that comes after a full one, goes to the lanes at once, if they are few. It probes if
+it finds nothing there, and twice a second however much it finds: there may be a new lane, of jobs
+that come before the others. Of many lanes a claim that is full leaves the rest to the next one, and
+each worker begins somewhere else (`claim_round.py`): else all would meet at every lane.
 
-Where all that is in the log is in one of its segments, and the cursor has no holes, the claim is a simpler statement
-(`claim_light.sql`): in a trickle of jobs half of its cost is to begin.
+Where all that is in the log is in one of its segments, and the cursor has no holes, the claim is a
+simpler statement (`claim_light.sql`): in a trickle of jobs half of its cost is to begin.
 
-The key lanes of one queue and priority (those of jobs with a limit or a fair share, and those of tasks that
-some worker did not know) are claimed together, in `claim_lanes.py`. A lane with unique jobs, a unique lane, has a statement of its own.
+The key lanes of one queue and priority (those of jobs with a limit or a fair share, and those of
+tasks that some worker did not know) are claimed together, in `claim_lanes.py`. A lane with unique
+jobs, a unique lane, has a statement of its own.
 
 What can fail: a lane that was probed may be empty by the time it is locked; the claim then gets
 less. A paused queue or a dead session gives nothing. An error at a later lane leaves leases that

@@ -5,16 +5,16 @@ statement after it. So the count of what runs includes everything that was hande
 limit may reach over tasks, queues and priorities. A limit's places are taken by jobs in leases: a
 place is free again when its job has left its lease, by a settlement, a release or a rescue.
 
-A claim goes round the lanes of one queue and priority, beginning after the lane that was served last,
-and takes an equal share from each; a lane whose limit has no place costs one look at a map. How many
-lanes have jobs is not known before, so the claim looks at as many jobs of each as were right last
-time, and again if those were too few. The jobs come back in the order in which a worker shall run
-them: the first job of every lane, then the second.
+A claim goes round the lanes of one queue and priority, beginning after the lane that was served
+last, and takes an equal share from each; a lane whose limit has no place costs one look at a map.
+How many lanes have jobs is not known before, so the claim looks at as many jobs of each as were
+right last time, and again if those were too few. The jobs come back in the order in which a worker
+shall run them: the first job of every lane, then the second.
 
 A claim commits without waiting for the disk, like every other. Undone by a crash of the server, it
-would set places free while their jobs run. So it is made durable before its jobs are handed out, but
-after the turn is given back: no other claim waits for the disk. Where the last claim had such jobs,
-the flush goes along with the next one.
+would set places free while their jobs run. So it is made durable before its jobs are handed out,
+but after the turn is given back: no other claim waits for the disk. Where the last claim had such
+jobs, the flush goes along with the next one.
 
 Known weakness: one turn for all key lanes of a database. It lasts a millisecond and some
 microseconds for each lane that gives jobs.

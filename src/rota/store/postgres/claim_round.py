@@ -1,11 +1,13 @@
 """To which lanes a worker's claims go, and in which order.
 
-A probe of a thousand lanes costs as much as claims of ten, so claims go on with what the last probe has
-found, where they left off. Workers that all began with the first lane would wait for each other at each:
-among many lanes of one priority a worker begins with any of them, and goes round from there.
+A probe of a thousand lanes costs as much as claims of ten, so claims go on with what the last probe
+has found, where they left off. Workers that all began with the first lane would wait for each other
+at each: among many lanes of one priority a worker begins with any of them, and goes round from
+there.
 
-A lane that another worker has emptied since the probe costs a claim that gives nothing. So after some of these a claim
-asks which of the next lanes have something left, all in one statement, which costs less than two such claims.
+A lane that another worker has emptied since the probe costs a claim that gives nothing. So after
+some of these a claim asks which of the next lanes have something left, all in one statement, which
+costs less than two such claims.
 
 Known weakness: where many workers meet in few lanes, they still wait for each other.
 """
@@ -41,8 +43,8 @@ class Part(NamedTuple):
 class Visit:
     """A claim's way through lanes; it says of each whether it gave jobs, gave none, or was passed by.
 
-    Where another worker has been, this one goes on somewhere else among those of the same priority, and
-    after `MISSES` it doubts the next ones.
+    Where another worker has been, this one goes on somewhere else among those of the same priority,
+    and after `MISSES` it doubts the next ones.
     """
 
     def __init__(self, parts: Sequence[Part], *, few: bool) -> None:

@@ -1,15 +1,15 @@
 """Clearing the tables that rings have left, some seconds before they are truncated.
 
 TRUNCATE is seen by older snapshots, too. A `pg_dump` takes its snapshot first and locks the tables
-after that: what was copied out of a table, or settled, between the two would be missing in the dump,
-since its snapshot shows neither the copies nor the rows that are gone. So nothing is copied and
-truncated at once. First what still counts in a table is moved, and the totals are written down; and
-only what was seen to be clear then, and is clear `REST` seconds later, is truncated. A dump that began
-before has its locks by then, or finds what it needs elsewhere.
+after that: what was copied out of a table, or settled, between the two would be missing in the
+dump, since its snapshot shows neither the copies nor the rows that are gone. So nothing is copied
+and truncated at once. First what still counts in a table is moved, and the totals are written down;
+and only what was seen to be clear then, and is clear `REST` seconds later, is truncated. A dump
+that began before has its locks by then, or finds what it needs elsewhere.
 
-Known weakness: a dump that waits longer than that for its locks lacks jobs that were handed out since
-its snapshot. Notes, and starts under a rate, are copied when their table is truncated: a dump that
-begins just then lacks some progress, or lets a limit start a few jobs more.
+Known weakness: a dump that waits longer than that for its locks lacks jobs that were handed out
+since its snapshot. Notes, and starts under a rate, are copied when their table is truncated: a dump
+that begins just then lacks some progress, or lets a limit start a few jobs more.
 """
 
 import time
@@ -41,7 +41,8 @@ Clear = dict[str, Known]
 
 def rested(clear: Clear, table: str, clearing: Operation[bool]) -> Steps[bool]:
     """Clear a table; whether it has been clear for so long that it may be truncated."""
-    # Asked for before, so that what another worker truncates meanwhile is not taken for what was clear.
+    # Asked for before, so that what another worker truncates meanwhile is not taken for what was
+    # clear.
     [(file,)] = yield FILE(table=table)
     try:
         [(nothing_counts,)] = yield Apart(clearing)
@@ -62,7 +63,8 @@ def rested(clear: Clear, table: str, clearing: Operation[bool]) -> Steps[bool]:
 def clear_log(segment: int) -> Steps[bool]:
     """Copy the rows of a segment forward that are leased; whether nothing in it counts any more.
 
-    The rows themselves stay: marks have counted them, and a look for the job finds the row or its copy.
+    The rows themselves stay: marks have counted them, and a look for the job finds the row or its
+    copy.
     """
     if not (yield from rings.may_empty(rings.LOG_STATE, segment)):
         return False

@@ -176,8 +176,8 @@ class PostgresConnection:
     def fresh(self) -> Raw:
         """`raw`, but where the server has closed the connection meanwhile, a new one.
 
-        Nothing was sent: an operation that begins now can be begun on another connection. Between two
-        statements of one it is too late for that.
+        Nothing was sent: an operation that begins now can be begun on another connection. Between
+        two statements of one it is too late for that.
         """
         self.find_ended()
         return self.raw()
@@ -230,8 +230,8 @@ class PostgresConnection:
 
     def _parameters(self) -> dict[str, Any]:
         given = parse_qs(self.url.partition("?")[2])
-        # A worker's statements are planned once. An idle one's come rarely: the first five, which the driver does
-        # not prepare of its own accord, may last for minutes.
+        # A worker's statements are planned once. An idle one's come rarely: the first five, which
+        # the driver does not prepare of its own accord, may last for minutes.
         at_once = {"prepare_threshold": 0} if self._lasts else {}
         parameters: dict[str, Any] = {"prepare_threshold": None} if self._pooled else at_once
         # The name that the server shows, unless the URL or PGAPPNAME gives another one.

@@ -122,7 +122,8 @@ def retry_steps(
     """The steps of `retry`, for flows too."""
     params = {"jobs": list(jobs), "only": only and only.value}
     yield KEY_LOCK(jobs=list(jobs))
-    # Before anything is read of the nodes that these jobs count for. No node ends, and no flow is retried, from here on.
+    # Before anything is read of the nodes that these jobs count for. No node ends, and no flow is
+    # retried, from here on.
     touched = [node for (node,) in (yield TOUCH(jobs=list(jobs)))]
     kept: list[int] = []
     if touched and not alone:

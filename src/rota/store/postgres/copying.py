@@ -65,7 +65,8 @@ def _texts(texts: Sequence[str]) -> Sequence[str]:
 
 
 def _jsons(texts: Sequence[str]) -> Sequence[str]:
-    # They hold no tab and no newline, so the backslash is the only character that COPY reads differently.
+    # They hold no tab and no newline, so the backslash is the only character that COPY reads
+    # differently.
     if "\\" in "".join(texts):
         return [text.replace("\\", "\\\\") for text in texts]
     return texts

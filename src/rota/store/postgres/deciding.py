@@ -1,7 +1,8 @@
 """Deciding on PostgreSQL: the statements, and what becomes of nodes whose locks others hold.
 
-A caller may cancel or retry jobs of a flow in a transaction that stays open. What it holds a decider does not wait for, since a
-decider is a settler or upkeep: such nodes are left, and upkeep looks at them again.
+A caller may cancel or retry jobs of a flow in a transaction that stays open. What it holds a
+decider does not wait for, since a decider is a settler or upkeep: such nodes are left, and upkeep
+looks at them again.
 """
 
 from collections.abc import Mapping, Sequence

@@ -178,7 +178,8 @@ def _copy(spec: JobSpec, args: Sequence[str], first: int, count: int) -> Steps[l
     attempts, limit = spec.attempts(preset[0]), spec.time_limit(preset[1])
     same = middle((lane, segment, attempts, limit, spec.task, spec.headers))
     jobs = taken(ids, count)
-    # Of args that are still to be written, each block is written while the server stores those before.
+    # Of args that are still to be written, each block is written while the server stores those
+    # before.
     yield Copy(COPY_LOG, blocks(jobs, same, args, first))
     return jobs
 

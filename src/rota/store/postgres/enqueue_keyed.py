@@ -5,14 +5,14 @@ in the order of the args; the jobs are stored in the order of their unique keys,
 producers do not deadlock, and all new ones before any is replaced.
 
 A unique key is a row of `rota.unique_key`. Its insertion decides between two producers: the second
-one waits until the first one's transaction has ended, and finds a conflict, or none. What was found is
-looked at in a statement of its own, hence with a new snapshot. By then the job may have finished,
-and its key is free: then all begins again. A job that runs is never locked for longer than a statement,
-so no settlement waits for a producer: see `rota.lock_waiting`.
+one waits until the first one's transaction has ended, and finds a conflict, or none. What was found
+is looked at in a statement of its own, hence with a new snapshot. By then the job may have
+finished, and its key is free: then all begins again. A job that runs is never locked for longer
+than a statement, so no settlement waits for a producer: see `rota.lock_waiting`.
 
-What can fail: in REPEATABLE READ a key that another transaction has taken or changed since the snapshot
-makes PostgreSQL refuse the statement. Two transactions that enqueue the same keys in several calls, in
-different orders, can deadlock; PostgreSQL then ends one of them.
+What can fail: in REPEATABLE READ a key that another transaction has taken or changed since the
+snapshot makes PostgreSQL refuse the statement. Two transactions that enqueue the same keys in
+several calls, in different orders, can deadlock; PostgreSQL then ends one of them.
 """
 
 from collections.abc import Sequence

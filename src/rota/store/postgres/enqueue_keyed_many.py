@@ -1,9 +1,10 @@
 """Many jobs with unique keys at once, in a transaction of Rota's own.
 
-A COPY cannot leave a row out, so there is a look first: which keys are taken. Those that look free are taken
-by one COPY, and their jobs appended by another one; jobs that wait and are to be replaced are locked and changed
-in one statement. Where another transaction came between the look and such an attempt, it is taken back to
-its savepoint, and what is left goes the way of a few jobs, which waits and looks for each: see `enqueue_keyed`.
+A COPY cannot leave a row out, so there is a look first: which keys are taken. Those that look free
+are taken by one COPY, and their jobs appended by another one; jobs that wait and are to be replaced
+are locked and changed in one statement. Where another transaction came between the look and such an
+attempt, it is taken back to its savepoint, and what is left goes the way of a few jobs, which waits
+and looks for each: see `enqueue_keyed`.
 """
 
 from datetime import datetime

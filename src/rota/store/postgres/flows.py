@@ -1,8 +1,8 @@
 """Flows on PostgreSQL: what they are made of, and what follows when their nodes end.
 
-Nothing is updated on the way of a flow that nobody touches by hand: arrivals and facts are appended, and what is decided
-twice meets a key. What was committed and not looked at is found by the ids of transactions, from the snapshot of the
-newest mark on, as with signals.
+Nothing is updated on the way of a flow that nobody touches by hand: arrivals and facts are
+appended, and what is decided twice meets a key. What was committed and not looked at is found by
+the ids of transactions, from the snapshot of the newest mark on, as with signals.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,14 +1,16 @@
 """The history: one row for each queue and minute, made of the running totals of the counters.
 
-Whichever worker's look finds a minute over writes it down (`sql/wake/look.sql` compares the clock with a sequence), while
-it has the turn of the housekeepers, which it looks for but does not wait for. So each minute is written once, and the ring
-does not turn meanwhile. The totals of before are read from the rows of the segment where the newest minute is: the
-first minute in a segment has a row for each queue, later ones only for those with something to say.
+Whichever worker's look finds a minute over writes it down (`sql/wake/look.sql` compares the clock
+with a sequence), while it has the turn of the housekeepers, which it looks for but does not wait
+for. So each minute is written once, and the ring does not turn meanwhile. The totals of before are
+read from the rows of the segment where the newest minute is: the first minute in a segment has a
+row for each queue, later ones only for those with something to say.
 
 Nothing is updated or deleted, and a segment is truncated when its newest minute is a week old.
 
-Known weakness: where there are many lanes (`rota.lane_few`), the totals of an idle queue begin anew now and then. That is
-seen where they have become smaller, and the queue has a single lane; else some of its jobs are missing in one minute.
+Known weakness: where there are many lanes (`rota.lane_few`), the totals of an idle queue begin anew
+now and then. That is seen where they have become smaller, and the queue has a single lane; else
+some of its jobs are missing in one minute.
 """
 
 from collections.abc import Sequence

@@ -1,14 +1,15 @@
 """Lanes: the plain one of a queue and priority, and those of keys.
 
-Jobs of one queue and priority whose limits or fair shares have different keys lie in different lanes.
-Each has a log order and a cursor of its own, so a job that waits for its limit is a row past its lane's
-cursor: it costs nothing and delays no other job.
+Jobs of one queue and priority whose limits or fair shares have different keys lie in different
+lanes. Each has a log order and a cursor of its own, so a job that waits for its limit is a row past
+its lane's cursor: it costs nothing and delays no other job.
 
-The first producer of a lane makes it apart, in a transaction of Rota's own that commits at once. Made in
-the caller's transaction it would stop every other first producer of that lane until the caller commits.
-Only where that transaction has made lanes itself, by `rota.enqueue()` from SQL, are further ones made in it:
-another connection would wait for it for ever.
-A limit's numbers come with the jobs; where they differ from those that are known, they replace them.
+The first producer of a lane makes it apart, in a transaction of Rota's own that commits at once.
+Made in the caller's transaction it would stop every other first producer of that lane until the
+caller commits. Only where that transaction has made lanes itself, by `rota.enqueue()` from SQL, are
+further ones made in it: another connection would wait for it for ever.
+A limit's numbers come with the jobs; where they differ from those that are known, they replace
+them.
 
 Known weakness: two releases of an application that say different numbers for the same key replace
 each other's for as long as both of them enqueue.

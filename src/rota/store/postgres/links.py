@@ -1,7 +1,8 @@
 """Links of chains: decided in the transaction that ends their job, which then costs one commit instead of four.
 
-To look before the commit is right where nobody else can arrive at the node, and where what waits for it waits for nothing
-else: then this transaction sees all there is to see. Whatever it leaves out is decided after the commit, as everywhere.
+To look before the commit is right where nobody else can arrive at the node, and where what waits
+for it waits for nothing else: then this transaction sees all there is to see. Whatever it leaves
+out is decided after the commit, as everywhere.
 """
 
 from collections.abc import Sequence

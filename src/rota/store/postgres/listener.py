@@ -1,10 +1,11 @@
 """Telling processes that wait for jobs which of them have ended, and hearing it.
 
 A process that waits holds an advisory lock, shared, as sleeping workers do for their queues. The
-statement that ends jobs tries that lock, and a notification with the jobs' ids is sent only if it is
-held: NOTIFY serialises the commits of the whole database. A process that begins to wait between that
-try and the commit hears nothing; so it also looks at its jobs, soon after it has begun and then more
-and more rarely (`rota.database.waiting`). Behind a pooler in transaction mode these looks are all there is.
+statement that ends jobs tries that lock, and a notification with the jobs' ids is sent only if it
+is held: NOTIFY serialises the commits of the whole database. A process that begins to wait between
+that try and the commit hears nothing; so it also looks at its jobs, soon after it has begun and
+then more and more rarely (`rota.database.waiting`). Behind a pooler in transaction mode these looks
+are all there is.
 """
 
 from collections.abc import Collection, Iterable, Sequence

@@ -1,14 +1,14 @@
 """Segments of finished jobs that were left: emptied, or first relieved of the few jobs that are kept long.
 
-A segment can be emptied when the retention of all its jobs is over. One job in a thousand that is kept
-for a month would keep all others there, and soon all segments. So where at most a quarter of a segment
-is still kept, and for long, these jobs are moved to the current segment. Space is never more than some four
-times of what is kept; and since each move frees three times what it writes, all moves together write
-at most a third of what settlements do. Where all jobs are kept alike, nothing is moved: the last
-quarter of a segment expires by itself soon.
+A segment can be emptied when the retention of all its jobs is over. One job in a thousand that is
+kept for a month would keep all others there, and soon all segments. So where at most a quarter of a
+segment is still kept, and for long, these jobs are moved to the current segment. Space is never
+more than some four times of what is kept; and since each move frees three times what it writes, all
+moves together write at most a third of what settlements do. Where all jobs are kept alike, nothing
+is moved: the last quarter of a segment expires by itself soon.
 
-A segment is walked in pieces, each in a short transaction that waits for no lock, some in each round of
-housekeeping; a sequence says how far. The table is truncated in a later round.
+A segment is walked in pieces, each in a short transaction that waits for no lock, some in each
+round of housekeeping; a sequence says how far. The table is truncated in a later round.
 
 Known weakness: how much is kept is estimated, from a few of the segment's blocks.
 """

@@ -1,8 +1,8 @@
 """What there is to do, most often in one statement: an idle worker asks for nothing else, when it is its turn.
 
-As with a claim, most of its cost is to begin. So it reads one segment of the log, where nothing is in the others; what
-lies in holes, in other segments or in key lanes is asked for only where there is such a thing, and the sizes of files
-where the worker would tidy.
+As with a claim, most of its cost is to begin. So it reads one segment of the log, where nothing is
+in the others; what lies in holes, in other segments or in key lanes is asked for only where there
+is such a thing, and the sizes of files where the worker would tidy.
 
 A worker of many queues asks before which of them are in use, and a worker that names its queues by
 patterns which queues there are.

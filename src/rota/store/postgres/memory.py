@@ -1,8 +1,9 @@
 """What jobs remember, on PostgreSQL: appended, and moved along with the jobs as notes are.
 
-Memory lies in two tables that turn. Before the one that was left is emptied, what counts is copied to the other table,
-or, of jobs that have finished meanwhile, to the segment of `rota.finished_memory` that will be truncated with the job's
-own (`clearing.py`). So nothing dies but by TRUNCATE, and a settlement does nothing for it.
+Memory lies in two tables that turn. Before the one that was left is emptied, what counts is copied
+to the other table, or, of jobs that have finished meanwhile, to the segment of
+`rota.finished_memory` that will be truncated with the job's own (`clearing.py`). So nothing dies
+but by TRUNCATE, and a settlement does nothing for it.
 """
 
 from collections.abc import Sequence

@@ -5,8 +5,8 @@ emptied (`rings.empty_slot`), what still counts is copied: to the other table, o
 have finished meanwhile, to the segment of `rota.finished_note` that will be truncated with the
 job's own. So settling a job costs nothing for its notes, and nothing dies but by TRUNCATE.
 
-Whether the run still holds its lease is not checked: what a run says that has lost it lies before all
-that its successor says, in the order of leases.
+Whether the run still holds its lease is not checked: what a run says that has lost it lies before
+all that its successor says, in the order of leases.
 """
 
 from collections.abc import Sequence

@@ -1,22 +1,24 @@
 """Anchoring the logs anew after a dump was restored into another cluster.
 
 Transaction ids start again there, so the old cursors stand in the future and new jobs before them
-would never be claimed. The tables remember which cluster they belong to; a clone made of the cluster's
-files has the same name, and is told by ids that are still to come. The first worker that finds either
-appends every job that was available or leased once more, under the new numbers, and starts the cursors
-at the beginning. So it does where a plain lane has no cursor: older versions truncated what a dump had
-not locked yet. A worker that still has a session of the old cluster cannot renew it here, and opens a
-new one, which leads here too.
+would never be claimed. The tables remember which cluster they belong to; a clone made of the
+cluster's files has the same name, and is told by ids that are still to come. The first worker that
+finds either appends every job that was available or leased once more, under the new numbers, and
+starts the cursors at the beginning. So it does where a plain lane has no cursor: older versions
+truncated what a dump had not locked yet. A worker that still has a session of the old cluster
+cannot renew it here, and opens a new one, which leads here too.
 
 pg_upgrade gives the cluster another name too, but its transaction ids go on: there the logs are
 only written anew.
 
-What was enqueued between a restore and the first worker is told by xmin, see origin_move.sql. A worker that was
-moved with its database, and has not noticed, claims nothing until then (`rota.here`) and tidies nothing: the entries of
-such a claim, and rows that a ring copies forward, would count as restored, and what was enqueued before them as well.
+What was enqueued between a restore and the first worker is told by xmin, see origin_move.sql. A
+worker that was moved with its database, and has not noticed, claims nothing until then
+(`rota.here`) and tidies nothing: the entries of such a claim, and rows that a ring copies forward,
+would count as restored, and what was enqueued before them as well.
 
-Known weakness: in a clone, which has the cluster's name, such a worker may claim before its next sign of life. And jobs that are enqueued while the restore goes on count as restored: where their lane's
-cursor is beyond them, as handed out.
+Known weakness: in a clone, which has the cluster's name, such a worker may claim before its next
+sign of life. And jobs that are enqueued while the restore goes on count as restored: where their
+lane's cursor is beyond them, as handed out.
 """
 
 from rota.store.operation import Steps

@@ -1,10 +1,11 @@
 """Waiting for the server's answers, but not for those of a server that is not there any more.
 
 A network that drops packets says nothing, and a server that hangs keeps its connections open. The
-system's own time limits (`REACH`) notice the first, where data are under way or a connection is idle. Whatever
-keeps silent beyond that is asked after on another connection: no answer there, or twice that the server waits
-for this client while the client waits for the server, and this connection has failed. A statement that
-the server works on, or that waits for a lock, may take as long as it needs.
+system's own time limits (`REACH`) notice the first, where data are under way or a connection is
+idle. Whatever keeps silent beyond that is asked after on another connection: no answer there, or
+twice that the server waits for this client while the client waits for the server, and this
+connection has failed. A statement that the server works on, or that waits for a lock, may take as
+long as it needs.
 """
 
 import time

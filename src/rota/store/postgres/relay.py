@@ -1,7 +1,8 @@
 """Handing jobs over: claimed, handed over and settled in one transaction.
 
-The claim's lock on the lane is held until the commit. So there is one relay of a lane at a time, others pass it by,
-and a server that ends the transaction of a relay that is gone, frozen or cut off has put all jobs back where they were.
+The claim's lock on the lane is held until the commit. So there is one relay of a lane at a time,
+others pass it by, and a server that ends the transaction of a relay that is gone, frozen or cut off
+has put all jobs back where they were.
 
 Known weakness: while jobs are handed over, who cancels one of them waits for that lock.
 """

@@ -10,10 +10,11 @@ segment: they are copied forward and keep their place in log order. If the lock 
 50 ms, the ring waits: the current segment grows, and nothing is lost. What is copied is copied some
 seconds before, in a transaction of its own (`clearing.py`).
 
-The cursor, the leases, the tally, its marks, the notes, the memory and the starts under a rate have rings of two
-tables, which turn the same way. Rows that counters are made of are counted once more before they are
-truncated (`counters.py`). The ring of finished jobs turns by age; a segment is truncated when the
-retention of all its jobs is over, and the few that are kept longer are moved on (`long_kept.py`).
+The cursor, the leases, the tally, its marks, the notes, the memory and the starts under a rate have
+rings of two tables, which turn the same way. Rows that counters are made of are counted once more
+before they are truncated (`counters.py`). The ring of finished jobs turns by age; a segment is
+truncated when the retention of all its jobs is over, and the few that are kept longer are moved on
+(`long_kept.py`).
 
 Known weakness: a transaction that has touched a segment (a producer that has not committed, a
 `pg_dump`) keeps it from being truncated until the transaction ends.

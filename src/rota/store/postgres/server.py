@@ -1,9 +1,11 @@
 """Databases that speak PostgreSQL's language and cannot carry the job log.
 
-The log is in the order of transaction ids, and is read up to the oldest one that runs. That needs one server that gives
-these ids, with LISTEN and NOTIFY, sequences, partitions and TRUNCATE. Amazon RDS and Aurora, Cloud SQL, AlloyDB, Azure and Neon
-have one writer and are PostgreSQL in this respect; those that spread a table over several servers are not. They are recognised by
-what they say of themselves. A product that is not known here fails at the first migration, and nothing is left.
+The log is in the order of transaction ids, and is read up to the oldest one that runs. That needs
+one server that gives these ids, with LISTEN and NOTIFY, sequences, partitions and TRUNCATE. Amazon
+RDS and Aurora, Cloud SQL, AlloyDB, Azure and Neon have one writer and are PostgreSQL in this
+respect; those that spread a table over several servers are not. They are recognised by what they
+say of themselves. A product that is not known here fails at the first migration, and nothing is
+left.
 """
 
 from rota.errors import ConfigError

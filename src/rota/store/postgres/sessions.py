@@ -142,8 +142,8 @@ def take_over(
 ) -> Steps[list[Rescue]]:
     """Take over from locked sessions that are still silent.
 
-    Jobs that had not begun come back as they were; of the others see `rota.model.suspects`. A session
-    of which a lease stays, because a transaction has locked it, stays as well. Should its
+    Jobs that had not begun come back as they were; of the others see `rota.model.suspects`. A
+    session of which a lease stays, because a transaction has locked it, stays as well. Should its
     worker wake up, the fence keeps it from settling what was taken.
     """
     rescues = []

@@ -2,10 +2,11 @@
 
 The fence is the lease's row. `settle_fence.sql` takes the settled jobs out of their leases where
 the session still holds them; a rescue deletes these rows. The first to lock the row wins, and the
-other finds nothing. What the fence refused is not written anywhere, and its successor is not enqueued.
+other finds nothing. What the fence refused is not written anywhere, and its successor is not
+enqueued.
 
-Known weakness: two settlers whose jobs and successors have unique keys in common can wait for each other;
-PostgreSQL ends one of them, which writes its batch again.
+Known weakness: two settlers whose jobs and successors have unique keys in common can wait for each
+other; PostgreSQL ends one of them, which writes its batch again.
 """
 
 from collections import Counter
@@ -168,7 +169,8 @@ def settle_in_steps(
     partly: list[Settlement] = []
     lanes: dict[LeaseId, int] = {}
     waited = False
-    # After the first lease that is not settled whole, the fence takes all the others: see `_by_lease`.
+    # After the first lease that is not settled whole, the fence takes all the others: see
+    # `_by_lease`.
     for lease, others, completed_alike in _by_lease(settlements, completions):
         whole: Rows = ()
         if not partly:

@@ -1,9 +1,9 @@
 """Staging: due jobs go from the timer into the log.
 
 The newest mark says up to which `(run_at, id)` timers have been staged, and in which snapshot. The
-next staging looks at what lies between there and now, and at the rows of transactions that the mark's
-snapshot did not see. It never walks the dead rows that earlier stagings left at the left
-end of the index, which is where a plain `ORDER BY run_at` slows down under a held snapshot.
+next staging looks at what lies between there and now, and at the rows of transactions that the
+mark's snapshot did not see. It never walks the dead rows that earlier stagings left at the left end
+of the index, which is where a plain `ORDER BY run_at` slows down under a held snapshot.
 
 Before that, jobs that wait for a signal are made due if it has come, see `deliver.sql`.
 """

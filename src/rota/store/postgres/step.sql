@@ -1,8 +1,9 @@
--- One step of Rota's tables as one statement, which is applied as a whole or not at all, in whatever way it is
--- sent: `rota migrate` runs it, and `rota migrate --dry-run` prints it.
--- It waits for other migrators, whose lock is freed at the end of the transaction; the lock goes first, so
--- that two of them cannot deadlock. While it waits for a table, all others wait behind it: so it gives up
--- soon, and sooner than the server looks for deadlocks, in which it might end a producer.
+-- One step of Rota's tables as one statement, which is applied as a whole or not at all, in
+-- whatever way it is sent: `rota migrate` runs it, and `rota migrate --dry-run` prints it.
+-- It waits for other migrators, whose lock is freed at the end of the transaction; the lock goes
+-- first, so that two of them cannot deadlock. While it waits for a table, all others wait behind
+-- it: so it gives up soon, and sooner than the server looks for deadlocks, in which it might end a
+-- producer.
 DO $rota_step$
 DECLARE
     patience CONSTANT text := current_setting('lock_timeout');

@@ -1,8 +1,8 @@
 """The jobs of one open transaction, for the test kit; see `rota.store.testing`.
 
-A row of the log tells by its `xid` to which transaction it belongs, in savepoints too. So a claim finds
-its own transaction's jobs without the lanes' cursors, and since no other transaction sees them, without
-the lanes' locks. docs/how/engine.md has the log order that this relies on.
+A row of the log tells by its `xid` to which transaction it belongs, in savepoints too. So a claim
+finds its own transaction's jobs without the lanes' cursors, and since no other transaction sees
+them, without the lanes' locks. docs/how/engine.md has the log order that this relies on.
 """
 
 import os

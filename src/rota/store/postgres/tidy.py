@@ -1,15 +1,17 @@
 """One round of housekeeping: the rings turn, and what is kept no longer is removed.
 
-Discarded jobs lie outside of the ring of finished jobs, since most of them stay. Those with a retention
-are deleted when it is over, in small batches.
+Discarded jobs lie outside of the ring of finished jobs, since most of them stay. Those with a
+retention are deleted when it is over, in small batches.
 
 Behind a truncation that waits for its lock all claims wait. So no lock is asked for on a table that
-some transaction keeps: a round looks at the locks a few times, and a transaction that is there each time is not
-about to go. A `pg_dump` delays no claim, however long it takes and however many workers there are.
+some transaction keeps: a round looks at the locks a few times, and a transaction that is there each
+time is not about to go. A `pg_dump` delays no claim, however long it takes and however many workers
+there are.
 
-Under an old snapshot what was deleted stays in the indexes, so a deletion that began at their left end would walk a
-day's dead rows. Each goes on where the last one ended; sequences say where that was. What comes later and belongs
-before that place (a transaction of an hour, a crash that undoes a round) stays: some rows that nothing reads.
+Under an old snapshot what was deleted stays in the indexes, so a deletion that began at their left
+end would walk a day's dead rows. Each goes on where the last one ended; sequences say where that
+was. What comes later and belongs before that place (a transaction of an hour, a crash that undoes a
+round) stays: some rows that nothing reads.
 """
 
 from collections.abc import Sequence
@@ -58,8 +60,9 @@ FLOWS_PRUNED = sql("tidy/flows_pruned")
 def tidy(clear: Clear) -> Steps[list[str]]:
     """One round of housekeeping, in short transactions; what was done.
 
-    `clear` is what the rounds of one process tell each other. A worker that was moved with its database does
-    nothing before it notices: what it moved would be taken for restored, see `rota.store.postgres.origin`.
+    `clear` is what the rounds of one process tell each other. A worker that was moved with its
+    database does nothing before it notices: what it moved would be taken for restored, see
+    `rota.store.postgres.origin`.
     """
     if (yield RESTORED())[0][0]:
         return []

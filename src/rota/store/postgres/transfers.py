@@ -1,7 +1,8 @@
 """Transfers of jobs from and to a PostgreSQL database.
 
-To take jobs out, they are locked first, wherever they are: unique keys, timers, and the lanes against claims. Only then they
-are read, and only what is locked is deleted, so what was read is what is deleted. A job that moves on meanwhile stays.
+To take jobs out, they are locked first, wherever they are: unique keys, timers, and the lanes
+against claims. Only then they are read, and only what is locked is deleted, so what was read is
+what is deleted. A job that moves on meanwhile stays.
 """
 
 from collections.abc import Sequence

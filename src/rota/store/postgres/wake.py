@@ -1,17 +1,19 @@
 """Waking: a worker with nothing to do sleeps until a producer commits.
 
-One job is enough for one worker. So of the workers that serve the same queues and know the same tasks, a group,
-one has the watch, an advisory lock. While it may sleep it listens and holds a shared advisory lock per queue. A producer tries that
-lock exclusively and notifies only if it cannot have it: NOTIFY serialises the commits of the whole
-database, so none is sent while all workers are busy. Behind a transaction pooler LISTEN is swallowed
-without an error; the worker's polling catches what no notification announces.
+One job is enough for one worker. So of the workers that serve the same queues and know the same
+tasks, a group, one has the watch, an advisory lock. While it may sleep it listens and holds a
+shared advisory lock per queue. A producer tries that lock exclusively and notifies only if it
+cannot have it: NOTIFY serialises the commits of the whole database, so none is sent while all
+workers are busy. Behind a transaction pooler LISTEN is swallowed without an error; the worker's
+polling catches what no notification announces.
 
-A worker that has as much as it can take hands the watch on, by a notification of another kind. To hear
-it, others listen too. But up to PostgreSQL 18 each notification wakes every connection that listens, whatever it
-waits for, which costs the server more than the job. So a worker that has heard of a few jobs, which
-were not for it, turns a deaf ear for a while, and tries once a second to have the watch. Where the watch ends without a
-word, the next worker that looks after the database takes it (`Look.unwatched`). A process that is frozen keeps it, until its session is
-rescued: that ends the connection.
+A worker that has as much as it can take hands the watch on, by a notification of another kind. To
+hear it, others listen too. But up to PostgreSQL 18 each notification wakes every connection that
+listens, whatever it waits for, which costs the server more than the job. So a worker that has heard
+of a few jobs, which were not for it, turns a deaf ear for a while, and tries once a second to have
+the watch. Where the watch ends without a word, the next worker that looks after the database takes
+it (`Look.unwatched`). A process that is frozen keeps it, until its session is rescued: that ends
+the connection.
 
 A worker listens on the connection that claims: the server's process that has just been woken by the
 notification claims sooner than one that still sleeps.

@@ -15,7 +15,8 @@ from rota.store.postgres.statements import CHUNK
 class Wanted(NamedTuple):
     """Jobs to be stored, in columns; of several with one key, the one that counts.
 
-    `places` are those of the jobs among all that were given, from 0. `keys` are their unique keys; `None` where they have none.
+    `places` are those of the jobs among all that were given, from 0. `keys` are their unique keys;
+    `None` where they have none.
     """
 
     places: Sequence[int]

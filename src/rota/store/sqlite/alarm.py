@@ -1,11 +1,11 @@
 """A flag to sleep on, where a write to a file and a bell end the sleep, too.
 
-inotify (Linux) tells of each write, whoever makes it: another process, or a connection of a caller's.
-Its weakness: it tells of the first page of a commit, not of its end, and readers see the commit only
-after the log was flushed. So a write is a reason to look often for a while, no more. Rota's own writers ring
-when they are done (`Gate.ring`), which is a reason to look once, and at once. Where
-nothing can be heard (other systems, folders of another machine, too many watches), looking now and
-then must do.
+inotify (Linux) tells of each write, whoever makes it: another process, or a connection of a
+caller's. Its weakness: it tells of the first page of a commit, not of its end, and readers see the
+commit only after the log was flushed. So a write is a reason to look often for a while, no more.
+Rota's own writers ring when they are done (`Gate.ring`), which is a reason to look once, and at
+once. Where nothing can be heard (other systems, folders of another machine, too many watches),
+looking now and then must do.
 """
 
 import sys

@@ -1,9 +1,9 @@
 """Claiming from key lanes: limits that are exact, and fair shares.
 
-One writer at a time makes limits exact: what runs is counted in the transaction that hands out more. A
-lane gives nothing while its limit has no place, and costs one probe then. Of the lanes of one priority,
-those that were served longest ago come first; each gives an equal share, first the next job of every
-lane, then the second one. Idle lanes are not looked at, see `idle.py`.
+One writer at a time makes limits exact: what runs is counted in the transaction that hands out
+more. A lane gives nothing while its limit has no place, and costs one probe then. Of the lanes of
+one priority, those that were served longest ago come first; each gives an equal share, first the
+next job of every lane, then the second one. Idle lanes are not looked at, see `idle.py`.
 """
 
 from collections import Counter
@@ -97,7 +97,8 @@ def candidates(rooms: Mapping[str, int], size: int, tasks: str | None = None) ->
     most = min(size, LANES)
     while True:
         found, cut = yield from _candidates(rooms, size, most, used, tasks)
-        # A limit has a lane for each priority: the first lanes may share a place, and others have more.
+        # A limit has a lane for each priority: the first lanes may share a place, and others have
+        # more.
         if not cut or most == LANES or sum(map(len, found.jobs.values())) >= size:
             return found
         most = LANES

@@ -65,8 +65,9 @@ class SqliteConnection:
     Args:
         path: The file.
         patience: Seconds to wait for a lock that another connection holds.
-        checked: Whether the constraints of rows are checked. They are half of what an update of a job costs, and a
-            quarter of a single insert; so the connections through which each job passes do without.
+        checked: Whether the constraints of rows are checked. They are half of what an update of a
+            job costs, and a quarter of a single insert; so the connections through which each job
+            passes do without.
     """
 
     def __init__(self, path: str, *, patience: float = PATIENCE, checked: bool = True) -> None:

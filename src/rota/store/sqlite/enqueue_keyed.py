@@ -2,7 +2,8 @@
 
 A unique key is a row of `rota_unique`, and its insertion decides who has it. It is the first
 statement, and since SQLite has one writer at a time nothing changes from there to the end of the
-transaction. A job that waits is replaced where it is: it keeps its id, hence its place in the order.
+transaction. A job that waits is replaced where it is: it keeps its id, hence its place in the
+order.
 """
 
 import time

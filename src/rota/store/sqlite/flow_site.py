@@ -75,7 +75,8 @@ class SqliteSite:
 
     def attempt(self) -> Steps[None]:
         """From here on all can be taken back."""
-        # A driver that begins transactions does so with a change: else the end of the savepoint would be a commit.
+        # A driver that begins transactions does so with a change: else the end of the savepoint
+        # would be a commit.
         yield BEGIN_CHANGE()
         yield ATTEMPT_BEGIN()
 

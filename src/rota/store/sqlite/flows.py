@@ -1,7 +1,7 @@
 """Flows in a file.
 
-It has one writer at a time, so all is decided in the transaction in which a job ends, and nothing can be left undecided but
-flows that are to be stopped.
+It has one writer at a time, so all is decided in the transaction in which a job ends, and nothing
+can be left undecided but flows that are to be stopped.
 """
 
 from collections.abc import Mapping, Sequence

@@ -6,8 +6,9 @@ therefore holds this lock while it holds SQLite's. It also keeps two of Rota's c
 writing and checkpointing at the same instant, which loses commits in SQLite before 3.51.3
 (sqlite.org/wal.html, "the WAL-reset bug").
 
-A writer that leaves can ring, too: sleepers of other processes hear that its commit is done (`alarm`). The bell
-is a byte in the lock file, which is read: that changes nothing on the disk, and the system tells of it.
+A writer that leaves can ring, too: sleepers of other processes hear that its commit is done
+(`alarm`). The bell is a byte in the lock file, which is read: that changes nothing on the disk, and
+the system tells of it.
 
 Correctness never depends on either. A holder that was stopped must not stop the others, so after
 `PATIENCE` a writer goes on without the gate, and hardly waits for it at all until it has got it

@@ -1,8 +1,8 @@
 """Looking at the file's health: facts for `rota doctor`. Counts no jobs.
 
-The holders of SQLite's locks are in Linux's /proc/locks: in WAL mode a lock is a range of bytes of the
-file `-shm` (sqlite.org/walformat.html, "WAL locks"). Asking the kernel for one with fcntl would need
-that file opened and closed here, and closing it would drop the locks of this process's own
+The holders of SQLite's locks are in Linux's /proc/locks: in WAL mode a lock is a range of bytes of
+the file `-shm` (sqlite.org/walformat.html, "WAL locks"). Asking the kernel for one with fcntl would
+need that file opened and closed here, and closing it would drop the locks of this process's own
 connections.
 """
 

@@ -1,7 +1,8 @@
 """The history: one row for each queue and minute, made of the running totals of the counters.
 
-Whichever worker's look finds a minute over writes it down, in one transaction with the look at what was written before: so
-each minute is written once. The oldest row of a queue goes when a new one comes.
+Whichever worker's look finds a minute over writes it down, in one transaction with the look at what
+was written before: so each minute is written once. The oldest row of a queue goes when a new one
+comes.
 """
 
 from collections.abc import Sequence

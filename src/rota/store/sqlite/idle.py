@@ -1,13 +1,14 @@
 """Which queues and lanes of keys have available jobs: the others are idle, and cost a worker nothing.
 
-A look at a queue or a lane costs a microsecond or two, also where nothing has happened for a year. With a queue
-for each tenant, or a key for each user, most of them are idle. So a claim asks the jobs which ones are in use: the
-indexes of available jobs are walked from queue to queue and from lane to lane. Where many are in use, a claim looks
-at all, and stops as soon as it has enough.
+A look at a queue or a lane costs a microsecond or two, also where nothing has happened for a year.
+With a queue for each tenant, or a key for each user, most of them are idle. So a claim asks the
+jobs which ones are in use: the indexes of available jobs are walked from queue to queue and from
+lane to lane. Where many are in use, a claim looks at all, and stops as soon as it has enough.
 
-Nothing says that a lane is idle but that it has no available job, so there is nothing that a producer, a staging or
-a retry could forget to change. Rows of lanes stay: finished jobs name them, for a retry by hand, and so may a
-producer on a connection without transactions, between two statements.
+Nothing says that a lane is idle but that it has no available job, so there is nothing that a
+producer, a staging or a retry could forget to change. Rows of lanes stay: finished jobs name them,
+for a retry by hand, and so may a producer on a connection without transactions, between two
+statements.
 
 Known weakness: where more than `MANY_LANES` keys are in use, the idle ones are walked as well.
 """

@@ -77,7 +77,8 @@ def same_transaction(before: int | None) -> Steps[None]:
     elif not (yield from surroundings()).begun:
         if (yield CHANGES())[0][0] != before:
             raise TransactionEnded
-        # The handler has changed nothing, and nothing may come between the look at the lease and the end.
+        # The handler has changed nothing, and nothing may come between the look at the lease and
+        # the end.
         yield TOUCH()
 
 

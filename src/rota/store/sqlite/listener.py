@@ -2,8 +2,8 @@
 
 As for workers (`wake`): an operation that may have ended jobs sets the flags of this process, and
 `PRAGMA data_version` says, within microseconds, whether another process has committed something. It
-does not say what, so a caller that waits then looks at its jobs, at most every 40 ms where a database
-is busy.
+does not say what, so a caller that waits then looks at its jobs, at most every 40 ms where a
+database is busy.
 """
 
 from collections.abc import Collection

@@ -1,10 +1,10 @@
 """How long a thread sleeps between two looks at whether the file has changed.
 
-It looks 2 ms after something was found, then ever more rarely, down to every 40 ms: waking up 25 times
-a second costs an idle worker well under one percent of a core. Where a write is heard (`alarm`), it
-looks every fraction of a millisecond at first, for the commit is under way; where the bell is heard, it is
-done, and one look is enough. After looks that found nothing to do it rests, unheeding: others' commits must
-not keep it busy.
+It looks 2 ms after something was found, then ever more rarely, down to every 40 ms: waking up 25
+times a second costs an idle worker well under one percent of a core. Where a write is heard
+(`alarm`), it looks every fraction of a millisecond at first, for the commit is under way; where the
+bell is heard, it is done, and one look is enough. After looks that found nothing to do it rests,
+unheeding: others' commits must not keep it busy.
 """
 
 from rota.store.operation import Begin, Steps, operation

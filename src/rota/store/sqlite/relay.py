@@ -1,10 +1,12 @@
 """Handing jobs over: leased, handed over, and settled or given back.
 
-Other writers would wait for a transaction that lasts as long as a target takes, heartbeats among them, so there are two
-short ones. A job that is given back, or rescued, has its old place here: its id. There is one relay of a queue at a time,
-since none leases anything while another one's session holds jobs of the queue.
+Other writers would wait for a transaction that lasts as long as a target takes, heartbeats among
+them, so there are two short ones. A job that is given back, or rescued, has its old place here: its
+id. There is one relay of a queue at a time, since none leases anything while another one's session
+holds jobs of the queue.
 
-Known weakness: after a worker's death its session has to be rescued first, which takes as long as for any job.
+Known weakness: after a worker's death its session has to be rescued first, which takes as long as
+for any job.
 """
 
 from collections.abc import Sequence

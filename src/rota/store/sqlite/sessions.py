@@ -1,8 +1,8 @@
 """Workers' sessions: their signs of life, and what happens when they stop.
 
 A session without a sign of life for its timeout is ended by the next rescue. From that moment on it
-cannot claim, renew or settle: its row says that it has ended, and its jobs no longer carry its name.
-Until then it may renew, however late.
+cannot claim, renew or settle: its row says that it has ended, and its jobs no longer carry its
+name. Until then it may renew, however late.
 
 SQLite has one writer at a time, so a transaction that stays open keeps every worker from renewing,
 and afterwards all of them look dead. The same holds after the machine has slept, or its clock has

@@ -1,12 +1,13 @@
 """Writing how runs ended, where the worker still holds the lease.
 
-A settlement is fenced by job, lease and session: all three must match a row, and a rescue has
-taken lease and session from it. What matched is in the answer; the rest was refused, and its successor is not
-enqueued. The moves of `settlement.py` come down to a few statements: a run ends the job, or leaves nothing behind, or lets it
-wait for another run or another round.
+A settlement is fenced by job, lease and session: all three must match a row, and a rescue has taken
+lease and session from it. What matched is in the answer; the rest was refused, and its successor is
+not enqueued. The moves of `settlement.py` come down to a few statements: a run ends the job, or
+leaves nothing behind, or lets it wait for another run or another round.
 
-Most jobs of a lease end alike. These are found by one statement and ended by another one, each with nothing but
-their ids: that takes half the time of a list that says for each job how it ended, and of rows that come back.
+Most jobs of a lease end alike. These are found by one statement and ended by another one, each with
+nothing but their ids: that takes half the time of a list that says for each job how it ended, and
+of rows that come back.
 """
 
 from collections import Counter, defaultdict

@@ -1,6 +1,6 @@
 -- One step of Rota's tables as `rota migrate --dry-run` prints it. It locks the file for writers.
--- The check at the beginning says what is wrong, and the one at the end takes everything back where a client
--- has gone on in spite of it, as SQLite's shell does without -bail.
+-- The check at the beginning says what is wrong, and the one at the end takes everything back where
+-- a client has gone on in spite of it, as SQLite's shell does without -bail.
 BEGIN IMMEDIATE;
 CREATE TEMP TABLE rota_step (
     fits INTEGER NOT NULL

@@ -1,7 +1,7 @@
 """The jobs of one open transaction, for the test kit; see `rota.store.testing`.
 
-SQLite has one writer at a time, so all jobs that were not there before the transaction are its own, and
-whatever it locks no other test could have had meanwhile.
+SQLite has one writer at a time, so all jobs that were not there before the transaction are its own,
+and whatever it locks no other test could have had meanwhile.
 """
 
 import os

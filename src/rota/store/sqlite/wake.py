@@ -3,8 +3,8 @@
 In a process, an operation that made jobs available sets the flags of the wakers of that database
 (`flags`). For what other processes did, a waker asks SQLite whether the database has changed
 (`PRAGMA data_version`: microseconds, and nothing of the file is read) and, only if so, whether
-there is a job to claim: another worker's commits must not wake this one. When it asks is a matter of
-`pauses`.
+there is a job to claim: another worker's commits must not wake this one. When it asks is a matter
+of `pauses`.
 """
 
 from collections.abc import Collection, Sequence

@@ -9,8 +9,8 @@ from rota.worker.executors.remote import Answer, Order
 class Bundle(msgspec.Struct):
     """Jobs that a node runs one after another, in one task of its engine.
 
-    `key` is like that of no other bundle. `node` is the process for which it is meant, where the worker has
-    chosen one. `watched`: the worker wants to hear when it begins.
+    `key` is like that of no other bundle. `node` is the process for which it is meant, where the
+    worker has chosen one. `watched`: the worker wants to hear when it begins.
     """
 
     key: str

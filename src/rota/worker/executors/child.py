@@ -1,8 +1,9 @@
 """The child's side of a process executor: reads a job, runs it, writes what came of it.
 
-Everything on the pipe is JSON. The child ends when its parent does, however that happens. The lifespans
-of children are entered before the first job, in the thread that runs the jobs, and left when the parent
-closes the pipe or the child has done all it may; a child that is killed leaves none.
+Everything on the pipe is JSON. The child ends when its parent does, however that happens. The
+lifespans of children are entered before the first job, in the thread that runs the jobs, and left
+when the parent closes the pipe or the child has done all it may; a child that is killed leaves
+none.
 """
 
 import contextlib
@@ -113,7 +114,8 @@ def main(pipe: Connection, module: str, setting: Setting) -> None:
     teller = Teller(pipe)
     if setting.begin is not None:
         setting.begin()
-    # Imported here, so that no job's time is spent on it; what is wrong with it, the first order says.
+    # Imported here, so that no job's time is spent on it; what is wrong with it, the first order
+    # says.
     with contextlib.suppress(Exception):
         importlib.import_module(module)
     stack = ExitStack()

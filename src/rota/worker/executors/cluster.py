@@ -1,11 +1,13 @@
 """The executor of handlers on a cluster: jobs go there in bundles, and each is settled on its own.
 
-What an engine takes for a task, a millisecond or so, is more than many a handler needs. So jobs that were
-short so far travel together, as many as fill `SPAN` seconds; a job of which nothing is known, or that is long,
-travels alone. A bundle that takes longer than was thought gives back what has not begun (see `node`).
+What an engine takes for a task, a millisecond or so, is more than many a handler needs. So jobs
+that were short so far travel together, as many as fill `SPAN` seconds; a job of which nothing is
+known, or that is long, travels alone. A bundle that takes longer than was thought gives back what
+has not begun (see `node`).
 
-A node may be gone for good, or only for us. What is not answered is a failed attempt, unless it was told to stop;
-a handler's transaction that may still be under way is fenced (see `remote_transaction`).
+A node may be gone for good, or only for us. What is not answered is a failed attempt, unless it was
+told to stop; a handler's transaction that may still be under way is fenced (see
+`remote_transaction`).
 """
 
 import asyncio
@@ -146,7 +148,8 @@ class Cluster:
                 )
                 raise ConfigError(message)
         await self._engine.connect(self._hear, self._look)
-        # The objects of the engine's library stay. Looking through them at each collection cost a tenth of the rate.
+        # The objects of the engine's library stay. Looking through them at each collection cost a
+        # tenth of the rate.
         gc.freeze()
         self._tell(self._lacks())
 

@@ -1,9 +1,9 @@
 """The engine Dask: bundles are tasks of a Dask cluster, on nodes that the worker chooses.
 
-Dask runs the tasks of a worker that was lost again elsewhere, as often as its scheduler's settings say, and no client
-can turn that off. So each bundle is bound to one node: where that is gone, Dask keeps it waiting, and it is
-cancelled here. A node that comes back under its old address refuses a bundle that was meant for its
-predecessor, or that has begun before (`node`).
+Dask runs the tasks of a worker that was lost again elsewhere, as often as its scheduler's settings
+say, and no client can turn that off. So each bundle is bound to one node: where that is gone, Dask
+keeps it waiting, and it is cancelled here. A node that comes back under its old address refuses a
+bundle that was meant for its predecessor, or that has begun before (`node`).
 """
 
 import asyncio

@@ -1,8 +1,9 @@
 """A node's side: runs the jobs of a bundle one after another, in a thread or process of the cluster's engine.
 
-Short jobs are over before anybody could ask. Where a bundle takes longer than a `PACE`, the worker is told so: what
-has ended can be settled, and jobs that have not begun are given back, to run elsewhere. A bundle is run only
-once: some engines run the tasks of a node that was lost a second time, by themselves.
+Short jobs are over before anybody could ask. Where a bundle takes longer than a `PACE`, the worker
+is told so: what has ended can be settled, and jobs that have not begun are given back, to run
+elsewhere. A bundle is run only once: some engines run the tasks of a node that was lost a second
+time, by themselves.
 """
 
 import logging

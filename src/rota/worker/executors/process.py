@@ -1,9 +1,9 @@
 """Child processes that run one job at a time, and may crash or be killed without harm to others.
 
 A pool of the standard library breaks as a whole when one child dies, and cannot stop a job. Here a
-dead child costs the attempt it was running and is replaced with the next job. So is a child that has
-run as many jobs, or needs as much memory, as it may. Where children have lifespans, the first child
-starts with the worker: what is wrong with them is known before anything is claimed.
+dead child costs the attempt it was running and is replaced with the next job. So is a child that
+has run as many jobs, or needs as much memory, as it may. Where children have lifespans, the first
+child starts with the worker: what is wrong with them is known before anything is claimed.
 """
 
 import asyncio

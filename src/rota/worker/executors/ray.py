@@ -1,8 +1,9 @@
 """The engine Ray: bundles run in actors, which a driver makes in a process of its own (`ray_driver`).
 
-An actor holds what its jobs need (cores, GPUs, memory) as long as there is something for it to do, and a little longer.
-How many there may be follows what the cluster's machines have; where an actor has its place is Ray's decision.
-Ray repeats nothing: an actor that is lost is not made again, nor its bundle.
+An actor holds what its jobs need (cores, GPUs, memory) as long as there is something for it to do,
+and a little longer. How many there may be follows what the cluster's machines have; where an actor
+has its place is Ray's decision. Ray repeats nothing: an actor that is lost is not made again, nor
+its bundle.
 """
 
 import asyncio

@@ -1,8 +1,9 @@
 """The driver of Ray: a process beside the worker, which alone speaks with the cluster.
 
-Ray ends a driver at once that has lost its cluster, and takes the signals of its process for itself. Neither
-may happen to a worker, which has other jobs, and other ways to stop. So this process does what the worker
-says, and ends when the worker does; if it ends before that, the worker starts another one.
+Ray ends a driver at once that has lost its cluster, and takes the signals of its process for
+itself. Neither may happen to a worker, which has other jobs, and other ways to stop. So this
+process does what the worker says, and ends when the worker does; if it ends before that, the worker
+starts another one.
 """
 
 import asyncio

@@ -1,7 +1,8 @@
 """A run in another process: what is asked for, how it is run there, and what comes back.
 
-Handlers are found by their place in a module, args travel as the JSON that is stored, and answers are JSON: nothing
-of a user's is pickled. This module is imported there, so it knows nothing of the worker.
+Handlers are found by their place in a module, args travel as the JSON that is stored, and answers
+are JSON: nothing of a user's is pickled. This module is imported there, so it knows nothing of the
+worker.
 """
 
 import functools
@@ -74,8 +75,8 @@ class Transacted(msgspec.Struct):
 class Order(msgspec.Struct):
     """What a worker wants done.
 
-    A job, where to find its task, which of the worker's apps has it, whether its result is wanted, what
-    middleware has sent along, and who holds the job, where its handler may want a transaction.
+    A job, where to find its task, which of the worker's apps has it, whether its result is wanted,
+    what middleware has sent along, and who holds the job, where its handler may want a transaction.
     """
 
     module: str
@@ -100,9 +101,10 @@ class Answer(msgspec.Struct):
     `hopeless`: it raised what its task does not retry, which only the child can tell.
 
     Before that there may be answers of the kind told, with what the handler tells of its run. The
-    first answer of all is of the kind ready, or broken or unfit where a lifespan could not be entered,
-    or lacks something. After the one that is the `last` the child ends; `memory` is in bytes.
-    `noticed`: the handler was told to stop, and has looked. `transacted`: it has had a transaction.
+    first answer of all is of the kind ready, or broken or unfit where a lifespan could not be
+    entered, or lacks something. After the one that is the `last` the child ends; `memory` is in
+    bytes. `noticed`: the handler was told to stop, and has looked. `transacted`: it has had a
+    transaction.
     """
 
     kind: str

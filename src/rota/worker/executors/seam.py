@@ -1,7 +1,8 @@
 """The seam between a worker and its executors: what each of them does for the handlers it runs.
 
-The worker claims, holds the leases, decides what an end means, and settles. An executor runs handlers and says
-what they returned; how much of that happens at once, in which process and on which machine is its own affair.
+The worker claims, holds the leases, decides what an end means, and settles. An executor runs
+handlers and says what they returned; how much of that happens at once, in which process and on
+which machine is its own affair.
 """
 
 import asyncio
@@ -62,7 +63,8 @@ class HandlerExecutor(Protocol):
     async def submit(self, call: Call, limit: TimeLimit) -> Any:
         """Run the handler of a call, which begins its time; what it returned.
 
-        Where the task's `executor` is elsewhere, that is the JSON text of the result, if it is wanted.
+        Where the task's `executor` is elsewhere, that is the JSON text of the result, if it is
+        wanted.
 
         Raises:
             BaseException: Whatever the handler raises, or what it came to instead.

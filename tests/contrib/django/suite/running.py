@@ -29,9 +29,10 @@ class WorkerTestCase(TransactionTestCase):
     def drain(self) -> None:
         """Run what there is, with a worker in this process.
 
-        Known weakness, not understood: on Python 3.13, now and then, the worker of one of these tests does not notice that
-        all is done, and what it did then is printed. These tests are about what a job leaves behind, so that may
-        happen once; that drains end is tested elsewhere.
+        Known weakness, not understood: on Python 3.13, now and then, the worker of one of these
+        tests does not notice that all is done, and what it did then is printed. These tests are
+        about what a job leaves behind, so that may happen once; that drains end is tested
+        elsewhere.
         """
         try:
             drained(rota, queues=(self.queue,))

@@ -1,6 +1,7 @@
 """`manage.py rota …`: the command `rota` on the database of the project.
 
-`manage.py rota worker` runs the project's tasks, those in modules named `tasks` of the apps among them.
+`manage.py rota worker` runs the project's tasks, those in modules named `tasks` of the apps among
+them.
 """
 
 import argparse

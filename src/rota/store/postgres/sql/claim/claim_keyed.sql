@@ -1,10 +1,10 @@
--- claim.sql for unique lanes: those in which jobs with unique keys were ever enqueued. What is explained
--- there is not explained here.
+-- claim.sql for unique lanes: those in which jobs with unique keys were ever enqueued. What is
+-- explained there is not explained here.
 --
 -- Entries of unique jobs are handed out if the row of their key names them; it is locked without
--- waiting. Void ones are passed over. Where a replacement is under way the job is put aside, into the
--- timer: `seen` is what this snapshot sees, `key` what of it no transaction has locked or changed. IS TRUE
--- keeps the planner from making a join of IN, which would not be hashed.
+-- waiting. Void ones are passed over. Where a replacement is under way the job is put aside, into
+-- the timer: `seen` is what this snapshot sees, `key` what of it no transaction has locked or
+-- changed. IS TRUE keeps the planner from making a join of IN, which would not be hashed.
 -- One row of nulls: entries were passed and there was nothing to hand out.
 WITH place AS MATERIALIZED (
     SELECT place.seq, place.xid, place.id, place.taken, place.hole_xids, place.hole_ids
@@ -83,7 +83,8 @@ WITH place AS MATERIALIZED (
     SELECT hole.xid, hole.id
     FROM place LEFT JOIN reached ON true LEFT JOIN cut ON true
     CROSS JOIN LATERAL (
-        -- The holes of the new cursor: begin. The text is the same in all three statements of claims.
+        -- The holes of the new cursor: begin. The text is the same in all three statements of
+        -- claims.
         SELECT hole.xid, CASE WHEN hole.xid = cut.xid THEN cut.id ELSE hole.id END AS id
         FROM unnest(place.hole_xids, place.hole_ids) AS hole (xid, id)
         WHERE NOT pg_visible_in_snapshot(hole.xid, pg_current_snapshot()) OR hole.xid >= cut.xid

@@ -1,17 +1,18 @@
--- The second half of a claim of the key lanes of one queue and priority: those beside the plain lane
--- `lane`. One statement, hence one snapshot. Does nothing unless keyed_lock.sql has the turn.
--- Goes round the lanes, beginning after the lane `after`, and looks at up to `share` jobs of each, `most`
--- in all, but for lanes of tasks that are not among `tasks` (null: all are); of these it takes `size`: first the next job of every lane, then the second, as far as limits
--- have places. Per lane it does what claim.sql does. Writes one lease, a cursor entry for each lane, and
--- what started where a rate is limited.
--- Walks: lane_keyed in a circle or, where this queue and the whole database have more than 2,000 lanes,
--- log_order from lane to lane, which passes those without rows; cursor_order and log_order as claim.sql
--- does, limit_start_order over a limit's window, and all leases, which their ring keeps few. A start is
--- dated after its window was looked at, so that no window anywhere has more.
--- (nr, turn) are a lane's number in this round and a job's in its lane. Where no two lanes share a limit,
--- a job's `seat` among its limit's places is its turn, without sorting. Unique jobs are handed
--- out, passed over and put aside as in claim_keyed.sql; those passed have a limit's place until the next
--- claim, and one row of nulls says that there was nothing else.
+-- The second half of a claim of the key lanes of one queue and priority: those beside the plain
+-- lane `lane`. One statement, hence one snapshot. Does nothing unless keyed_lock.sql has the turn.
+-- Goes round the lanes, beginning after the lane `after`, and looks at up to `share` jobs of each,
+-- `most` in all, but for lanes of tasks that are not among `tasks` (null: all are); of these it
+-- takes `size`: first the next job of every lane, then the second, as far as limits have places.
+-- Per lane it does what claim.sql does. Writes one lease, a cursor entry for each lane, and what
+-- started where a rate is limited.
+-- Walks: lane_keyed in a circle or, where this queue and the whole database have more than 2,000
+-- lanes, log_order from lane to lane, which passes those without rows; cursor_order and log_order
+-- as claim.sql does, limit_start_order over a limit's window, and all leases, which their ring
+-- keeps few. A start is dated after its window was looked at, so that no window anywhere has more.
+-- (nr, turn) are a lane's number in this round and a job's in its lane. Where no two lanes share a
+-- limit, a job's `seat` among its limit's places is its turn, without sorting. Unique jobs are
+-- handed out, passed over and put aside as in claim_keyed.sql; those passed have a limit's place
+-- until the next claim, and one row of nulls says that there was nothing else.
 -- IS TRUE keeps the planner from making joins of IN, which would not be hashed.
 WITH plain AS MATERIALIZED (
     SELECT queue, priority FROM rota.lane
@@ -148,7 +149,8 @@ WITH plain AS MATERIALIZED (
     ) AS job
     WHERE ((named.id, named.entry) IN (SELECT id, entry FROM key)) IS NOT TRUE
 ), last AS MATERIALIZED (
-    -- The last job of each lane. If it came from a hole, there may be more in it, unless all was seen.
+    -- The last job of each lane. If it came from a hole, there may be more in it, unless all was
+    -- seen.
     SELECT seen.*, late AND (
                turn >= size OR nr = (SELECT max(nr) FROM seen)
                OR EXISTS (SELECT FROM seen AS more WHERE more.nr = seen.nr AND more.turn > seen.turn)
@@ -193,7 +195,8 @@ WITH plain AS MATERIALIZED (
             SELECT coalesce(array_agg(hole.xid ORDER BY hole.xid), '{}'),
                    coalesce(array_agg(hole.id ORDER BY hole.xid), '{}')
             FROM (
-                -- The holes of the new cursor: begin. The text is the same in all three statements of claims.
+                -- The holes of the new cursor: begin. The text is the same in all three statements
+                -- of claims.
                 SELECT hole.xid, CASE WHEN hole.xid = cut.xid THEN cut.id ELSE hole.id END AS id
                 FROM unnest(place.hole_xids, place.hole_ids) AS hole (xid, id)
                 WHERE NOT pg_visible_in_snapshot(hole.xid, pg_current_snapshot()) OR hole.xid >= cut.xid

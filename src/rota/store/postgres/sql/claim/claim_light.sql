@@ -1,8 +1,8 @@
--- claim.sql for light work: nothing is in any segment of the log but one, and the cursor has no holes. Else it
--- does nothing, and one row without a job says which segment is the current one. The numbers of the segments are put in
--- when the statement is read: 0 stands for the one.
--- Whatever this snapshot shows was written before, and a segment is truncated only when nothing in it
--- counts: so an empty one has nothing for this claim.
+-- claim.sql for light work: nothing is in any segment of the log but one, and the cursor has no
+-- holes. Else it does nothing, and one row without a job says which segment is the current one. The
+-- numbers of the segments are put in when the statement is read: 0 stands for the one.
+-- Whatever this snapshot shows was written before, and a segment is truncated only when nothing in
+-- it counts: so an empty one has nothing for this claim.
 -- Walks: cursor_order from its right end, the segment's part of log_order from the cursor on.
 WITH place AS MATERIALIZED (
     SELECT place.seq, place.xid, place.id, place.taken,

@@ -1,6 +1,6 @@
--- The plain lanes of these queues, in the order of a claim, and whether there is something to claim:
--- in the lane; in the key lanes beside it (null: there are none, or none but idle ones of single tasks). Lanes of
--- other tasks than these are left out (null: of none).
+-- The plain lanes of these queues, in the order of a claim, and whether there is something to
+-- claim: in the lane; in the key lanes beside it (null: there are none, or none but idle ones of
+-- single tasks). Lanes of other tasks than these are left out (null: of none).
 -- Locks nothing and writes nothing: a lane with nothing new costs a probe of cursor_order's right
 -- end, one of log_order past the cursor, and one of log_order per hole that has ended.
 SELECT lane.id,

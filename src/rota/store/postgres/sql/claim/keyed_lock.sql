@@ -1,6 +1,7 @@
--- The first half of a claim of key lanes: wait for the turn, so that the next statement's snapshot is
--- taken after every other such claim has ended. That makes limits exact: the count of what runs includes
--- all that was handed out. There is one turn for the whole database, since a limit may reach over queues.
+-- The first half of a claim of key lanes: wait for the turn, so that the next statement's snapshot
+-- is taken after every other such claim has ended. That makes limits exact: the count of what runs
+-- includes all that was handed out. There is one turn for the whole database, since a limit may
+-- reach over queues.
 -- Locks the session's row FOR KEY SHARE, and tells the second half by a setting, as claim_lock.sql
 -- does. Locks no lane: see keyed_turn.sql.
 WITH session AS MATERIALIZED (

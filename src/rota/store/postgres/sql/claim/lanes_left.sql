@@ -1,4 +1,5 @@
--- Which of these plain lanes still have something to claim: claim_probe.sql for lanes that it has found before.
+-- Which of these plain lanes still have something to claim: claim_probe.sql for lanes that it has
+-- found before.
 -- Locks nothing and writes nothing.
 SELECT asked.lane
 FROM unnest(%(lanes)s::int4[]) AS asked (lane)

@@ -1,5 +1,6 @@
--- The queues that have rows in the log, up to `most` lanes of them: all others have nothing to claim, nor has any
--- hole of theirs. Locks nothing. Walks log_order from lane to lane, with one probe for each, and stops there.
+-- The queues that have rows in the log, up to `most` lanes of them: all others have nothing to
+-- claim, nor has any hole of theirs. Locks nothing. Walks log_order from lane to lane, with one
+-- probe for each, and stops there.
 WITH RECURSIVE used AS (
     (SELECT job.lane FROM rota.log AS job ORDER BY job.lane, job.xid, job.id LIMIT 1)
     UNION ALL

@@ -1,9 +1,10 @@
 -- Cancel available jobs: the one case, with available_delete.sql, in which rows of the log are
 -- deleted. Their `lanes` are locked, so no claim can hand them out meanwhile; a job that has come
--- into another lane since these were locked is left alone, and so are void entries. The rows of the tally
--- stand for those of the log, whether a mark has counted them or not.
--- `keep_until` is what is set for the queue, else what `keeps` says of `queues`, else a day; a minute at the
--- least, so that the user who cancels can see the job; rounded up as in settle_complete.sql.
+-- into another lane since these were locked is left alone, and so are void entries. The rows of the
+-- tally stand for those of the log, whether a mark has counted them or not.
+-- `keep_until` is what is set for the queue, else what `keeps` says of `queues`, else a day; a
+-- minute at the least, so that the user who cancels can see the job; rounded up as in
+-- settle_complete.sql.
 WITH waiting AS MATERIALIZED (
     SELECT entry.segment, entry.ctid AS place
     FROM rota.log AS entry

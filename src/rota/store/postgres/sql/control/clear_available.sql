@@ -1,5 +1,6 @@
 -- The ids of the next available jobs of a queue, and their lanes. Locks nothing.
--- Walks: log_job, from where the last batch ended, past what was claimed and is still in the segments.
+-- Walks: log_job, from where the last batch ended, past what was claimed and is still in the
+-- segments.
 -- If it walked from the cursor, each batch would begin with the dead rows of all earlier batches.
 SELECT job.id, job.lane
 FROM rota.log AS job

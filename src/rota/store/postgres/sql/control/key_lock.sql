@@ -1,5 +1,6 @@
--- Lock the keys of these jobs, in their order, so that none is replaced, claimed or staged until this
--- transaction ends. Waits for a replacement that is under way, so it comes before any other lock.
+-- Lock the keys of these jobs, in their order, so that none is replaced, claimed or staged until
+-- this transaction ends. Waits for a replacement that is under way, so it comes before any other
+-- lock.
 SELECT held.key FROM rota.unique_key AS held
 WHERE held.job = ANY (%(jobs)s::int8[]) AND held.state <> 'running'
   AND held.key = ANY (ARRAY(

@@ -1,13 +1,16 @@
 -- Make finished jobs available again, with all their attempts; their errors stay readable. The
 -- lanes exist, since the jobs once lay in them. Says so in the tally.
--- A unique job takes its key again, and stays as it is where another job has it; of two with the same
--- key the newer one comes back. Waits for an open transaction that holds the key.
--- A job of a flow's node counts for that node again, unless the node has ended: then it runs alone, and its header goes.
--- Of the nodes that touch.sql has locked (`touched`), some are `kept` for a retry of their flow: their failed and cancelled
--- jobs stay as they are. So do jobs of nodes that were not locked, since they have ended only after that.
--- `only`: if they are in this state. Gives each job, its node if it counts there, and the state in which it was.
--- Locks: the rows of these jobs and their keys. Walks finished_job, and for jobs of nodes the primary keys of flow_node and
--- flow_fact.
+-- A unique job takes its key again, and stays as it is where another job has it; of two with the
+-- same key the newer one comes back. Waits for an open transaction that holds the key.
+-- A job of a flow's node counts for that node again, unless the node has ended: then it runs alone,
+-- and its header goes.
+-- Of the nodes that touch.sql has locked (`touched`), some are `kept` for a retry of their flow:
+-- their failed and cancelled jobs stay as they are. So do jobs of nodes that were not locked, since
+-- they have ended only after that.
+-- `only`: if they are in this state. Gives each job, its node if it counts there, and the state in
+-- which it was.
+-- Locks: the rows of these jobs and their keys. Walks finished_job, and for jobs of nodes the
+-- primary keys of flow_node and flow_fact.
 WITH locked AS MATERIALIZED (
     SELECT finished.id, finished.entry, finished.task, finished.unique_key, finished.while_waiting,
            finished.iteration, finished.last_run, lane.id AS lane

@@ -1,5 +1,6 @@
 -- Make waiting jobs available now, with all their attempts; says so in the tally.
--- Jobs that wait for others stay where they are. Void entries stay. One that a claim has put aside counts as available, see claim.sql.
+-- Jobs that wait for others stay where they are. Void entries stay. One that a claim has put aside
+-- counts as available, see claim.sql.
 -- `only`: if they are in this state.
 WITH job AS (
     DELETE FROM rota.timer

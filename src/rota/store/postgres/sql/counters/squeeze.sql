@@ -1,14 +1,15 @@
--- Write the totals of this moment down as the newest mark: one statement, hence one snapshot. Nothing
--- is written while the newest mark is younger than `age` seconds or still says it all.
+-- Write the totals of this moment down as the newest mark: one statement, hence one snapshot.
+-- Nothing is written while the newest mark is younger than `age` seconds or still says it all.
 -- Locks: nothing. Of two sessions that squeeze at once the second finds its number taken and stops
--- there; to take a number, a session must have seen the mark before it. While the ring of the marks turns,
--- two may have the same number: each is right, and what one of them has not counted is not truncated.
--- Walks: tally_mark's right end; log_order per lane in use and tally_xid from the newest mark's snapshot
--- on, never what was there before; cursor_order for each lane in use.
--- Where there are many lanes, a lane that was given as much as it has handed out leaves the totals; how many of its jobs
--- ended, with the others.
--- A mark whose transaction is still to come is that of another cluster, before the first worker has come. One
--- whose time is still to come was made before the clock was set back.
+-- there; to take a number, a session must have seen the mark before it. While the ring of the marks
+-- turns, two may have the same number: each is right, and what one of them has not counted is not
+-- truncated.
+-- Walks: tally_mark's right end; log_order per lane in use and tally_xid from the newest mark's
+-- snapshot on, never what was there before; cursor_order for each lane in use.
+-- Where there are many lanes, a lane that was given as much as it has handed out leaves the totals;
+-- how many of its jobs ended, with the others.
+-- A mark whose transaction is still to come is that of another cluster, before the first worker has
+-- come. One whose time is still to come was made before the clock was set back.
 WITH mark AS MATERIALIZED (
     SELECT seq, claimed,
            at NOT BETWEEN clock_timestamp() - make_interval(secs => %(age)s::float8) AND clock_timestamp()

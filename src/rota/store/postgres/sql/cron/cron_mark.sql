@@ -1,5 +1,6 @@
 -- Say how far an entry has come, and forget the tenth before it: by its number, since under an old
--- snapshot a look for old marks would find the dead ones of a day. Locks nothing but the new row's key.
+-- snapshot a look for old marks would find the dead ones of a day. Locks nothing but the new row's
+-- key.
 WITH forgotten AS (
     DELETE FROM rota.cron_mark WHERE entry = %(entry)s::int4 AND seq = %(seq)s::int8 - 10
 )

@@ -1,5 +1,5 @@
--- What a COPY into the log needs to know: the lane, the segment, an id for every job, and what is set
--- for the queue. The ids are in rising order; of a run without gaps only the first is given.
+-- What a COPY into the log needs to know: the lane, the segment, an id for every job, and what is
+-- set for the queue. The ids are in rising order; of a run without gaps only the first is given.
 -- Wakes a sleeping worker like enqueue.sql; the notification goes out with the commit.
 SELECT lane.id, (SELECT last_value %% 4 FROM rota.log_turn) AS segment,
        CASE WHEN job.ids[%(count)s::int4] - job.ids[1] = %(count)s::int4 - 1

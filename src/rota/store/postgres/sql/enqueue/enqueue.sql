@@ -1,13 +1,15 @@
--- Append one job to the log, in whatever transaction the caller has. Gives what is set for its queue,
--- and whether the lane was there before this transaction: a producer that goes on with enqueue_here.sql
--- needs both.
+-- Append one job to the log, in whatever transaction the caller has. Gives what is set for its
+-- queue, and whether the lane was there before this transaction: a producer that goes on with
+-- enqueue_here.sql needs both.
 -- Locks: nothing that another producer waits for; the row and its index entries are new.
 -- Gives no row where the lane does not exist yet (or the caller's snapshot is older than the lane):
 -- `lane` then names it, after it was made apart. The wake is sent only if a worker of the queue
--- `wake` holds the lock that says "asleep"; taking and freeing it costs microseconds. Null: no wake.
--- CAST, since some drivers write parameters into the text: -32768::int2 would be minus 32768, which is no int2.
--- It begins with the transaction's id, by which workers of older versions know which of them claims; the plus says
--- that a job is available, so that no timer needs to be looked at.
+-- `wake` holds the lock that says "asleep"; taking and freeing it costs microseconds. Null: no
+-- wake.
+-- CAST, since some drivers write parameters into the text: -32768::int2 would be minus 32768, which
+-- is no int2.
+-- It begins with the transaction's id, by which workers of older versions know which of them
+-- claims; the plus says that a job is available, so that no timer needs to be looked at.
 WITH lane AS (
     -- With what is set for the queue: it holds where neither the caller nor the task says anything.
     SELECT place.id, preset.max_attempts, preset.timeout,

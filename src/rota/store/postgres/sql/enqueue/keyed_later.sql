@@ -1,4 +1,5 @@
--- keyed_now.sql for jobs whose time has not come (`delay` in seconds, or `at`). Says in the tally how many.
+-- keyed_now.sql for jobs whose time has not come (`delay` in seconds, or `at`). Says in the tally
+-- how many.
 WITH wanted AS MATERIALIZED (
     SELECT * FROM ROWS FROM (
         unnest(%(jobs)s::text::int8[]), json_array_elements_text(%(keys)s::json),

@@ -1,9 +1,11 @@
--- Append jobs to the log, each to its own lane, under ids that were taken before; those with a unique key
--- only if the key is free. Gives the ids of the appended jobs. Waking as in enqueue.sql.
--- Locks: a new row per key. Waits for an open transaction with the same new key; all producers go in the
--- order of the keys, so that they cannot deadlock.
--- All but ids and lanes are JSON lists: the driver would spend longer on arrays than the server on the rows.
--- IS TRUE keeps the planner from making a join of IN, which would not be hashed on Rota's connections.
+-- Append jobs to the log, each to its own lane, under ids that were taken before; those with a
+-- unique key only if the key is free. Gives the ids of the appended jobs. Waking as in enqueue.sql.
+-- Locks: a new row per key. Waits for an open transaction with the same new key; all producers go
+-- in the order of the keys, so that they cannot deadlock.
+-- All but ids and lanes are JSON lists: the driver would spend longer on arrays than the server on
+-- the rows.
+-- IS TRUE keeps the planner from making a join of IN, which would not be hashed on Rota's
+-- connections.
 WITH wanted AS MATERIALIZED (
     SELECT * FROM ROWS FROM (
         unnest(%(jobs)s::text::int8[]), json_array_elements_text(%(keys)s::json),

@@ -1,5 +1,6 @@
--- keyed_replace_now.sql for jobs whose time has not come (`delay` in seconds, or `at`): the new entries go to
--- the timer. With `cap` their time is at most so many seconds after the first enqueue of their key.
+-- keyed_replace_now.sql for jobs whose time has not come (`delay` in seconds, or `at`): the new
+-- entries go to the timer. With `cap` their time is at most so many seconds after the first enqueue
+-- of their key.
 WITH wanted AS MATERIALIZED (
     SELECT * FROM ROWS FROM (
         json_array_elements_text(%(keys)s::json), unnest(%(lanes)s::text::int4[]),

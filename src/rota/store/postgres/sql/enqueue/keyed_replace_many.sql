@@ -1,9 +1,11 @@
--- keyed_replace_now.sql for many jobs whose new entries a COPY appends in the same transaction. Gives the places of
--- the replaced ones among the keys, from 1, their ids and new entries, by their ids: in the order of the keys the COPY would
--- jump about in the log's indexes. And the segment for them.
--- Each row is changed by its ctid, so a key is looked up once, and only as it was seen. (PostgreSQL before 15.15, 16.11,
--- 17.7 and 18.1 compares no ctids where it had to wait for the row's next version.) Gives also whether one was not as it
--- was seen. That may be a running job, whose key is locked now: then all of this has to be taken back.
+-- keyed_replace_now.sql for many jobs whose new entries a COPY appends in the same transaction.
+-- Gives the places of the replaced ones among the keys, from 1, their ids and new entries, by their
+-- ids: in the order of the keys the COPY would jump about in the log's indexes. And the segment for
+-- them.
+-- Each row is changed by its ctid, so a key is looked up once, and only as it was seen. (PostgreSQL
+-- before 15.15, 16.11, 17.7 and 18.1 compares no ctids where it had to wait for the row's next
+-- version.) Gives also whether one was not as it was seen. That may be a running job, whose key is
+-- locked now: then all of this has to be taken back.
 -- Locks: as in keyed_replace_now.sql.
 -- Members of flows' nodes: as in keyed_replace_now.sql.
 -- Leaves out jobs that go round (Again), whose entries have more columns.

@@ -1,13 +1,15 @@
--- Replace jobs that have these keys and have not started: a new entry of each goes to the log, and the
--- old one is void from now on. Gives the keys and the ids of the replaced jobs; running jobs are neither
--- changed nor locked. Waking as in enqueue.sql.
--- Locks: the rows of the keys, in their order, until the transaction ends. Claims and stagings do not
--- wait for these, they leave such a job for later; another producer of the same key waits.
--- Says in the tally what the void entries were. Entries of this very transaction, which no other has
--- seen, are deleted instead: two of one job would have the same position in log order.
--- A job of a flow's node leaves the node, and counts there as cancelled: its new entry has the headers of the new enqueue.
--- The old entry says which node that is. Where the key was changed between this snapshot and its lock, that entry may be
--- one that this snapshot does not see: such a job is left alone, and it is said that there is one.
+-- Replace jobs that have these keys and have not started: a new entry of each goes to the log, and
+-- the old one is void from now on. Gives the keys and the ids of the replaced jobs; running jobs
+-- are neither changed nor locked. Waking as in enqueue.sql.
+-- Locks: the rows of the keys, in their order, until the transaction ends. Claims and stagings do
+-- not wait for these, they leave such a job for later; another producer of the same key waits.
+-- Says in the tally what the void entries were. Entries of this very transaction, which no other
+-- has seen, are deleted instead: two of one job would have the same position in log order.
+-- A job of a flow's node leaves the node, and counts there as cancelled: its new entry has the
+-- headers of the new enqueue.
+-- The old entry says which node that is. Where the key was changed between this snapshot and its
+-- lock, that entry may be one that this snapshot does not see: such a job is left alone, and it is
+-- said that there is one.
 WITH wanted AS MATERIALIZED (
     SELECT * FROM ROWS FROM (
         json_array_elements_text(%(keys)s::json), unnest(%(lanes)s::text::int4[]),

@@ -1,6 +1,6 @@
--- Take back what this transaction has just enqueued, since a key of one of the jobs was taken: callers
--- may go on with their transaction. Where every statement is a transaction of its own the jobs may have
--- been seen, so the tally says what has gone, as in available_delete.sql.
+-- Take back what this transaction has just enqueued, since a key of one of the jobs was taken:
+-- callers may go on with their transaction. Where every statement is a transaction of its own the
+-- jobs may have been seen, so the tally says what has gone, as in available_delete.sql.
 WITH key AS (
     DELETE FROM rota.unique_key WHERE task = %(task)s AND key = ANY (%(keys)s::text[]) AND job = ANY (%(jobs)s::int8[])
 ), job AS (

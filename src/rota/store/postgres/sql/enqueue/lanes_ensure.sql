@@ -1,5 +1,5 @@
--- Make the lanes of these pairs of keys known. Waits only for another transaction that makes the same
--- lanes, in the same order: a short one.
+-- Make the lanes of these pairs of keys known. Waits only for another transaction that makes the
+-- same lanes, in the same order: a short one.
 INSERT INTO rota.lane (queue, priority, limit_id, fair)
 SELECT DISTINCT %(queue)s::text, CAST(%(priority)s AS int2), coalesce(limit_key.id, 0) AS limit_id,
        coalesce(wanted.fair, '') AS fair

@@ -1,5 +1,5 @@
--- The lane of each pair of keys (null: no such key), in their order; null where there is no lane, or
--- where its limit has other numbers than these, if that matters (`exact`). Locks nothing. Walks
+-- The lane of each pair of keys (null: no such key), in their order; null where there is no lane,
+-- or where its limit has other numbers than these, if that matters (`exact`). Locks nothing. Walks
 -- limit_key's key and lane_key.
 SELECT (
     SELECT lane.id FROM rota.lane

@@ -1,7 +1,8 @@
--- Whether this transaction has made lanes itself, at all or this queue or its plain lane with `rota.enqueue()`
--- from SQL: another connection would not see them, or wait for them without end. A row that is visible while the
--- transaction that wrote it is in progress is this transaction's own; its id, or that of a savepoint, is
--- not far ahead of this transaction's (ids of rows lack their upper half). Locks nothing.
+-- Whether this transaction has made lanes itself, at all or this queue or its plain lane with
+-- `rota.enqueue()` from SQL: another connection would not see them, or wait for them without end. A
+-- row that is visible while the transaction that wrote it is in progress is this transaction's own;
+-- its id, or that of a savepoint, is not far ahead of this transaction's (ids of rows lack their
+-- upper half). Locks nothing.
 SELECT coalesce(current_setting('rota.lanes_here', true), '') = 'yes' OR EXISTS (
     SELECT FROM (SELECT pg_current_xact_id_if_assigned()::text::int8 AS xid) AS here
     CROSS JOIN (

@@ -1,6 +1,6 @@
--- Make limits known, and give them the numbers that the code says now: the only change a limit's row
--- ever sees, which leaves one dead version. In the order of the keys, so that two producers that do this
--- at once wait for each other and do not deadlock.
+-- Make limits known, and give them the numbers that the code says now: the only change a limit's
+-- row ever sees, which leaves one dead version. In the order of the keys, so that two producers
+-- that do this at once wait for each other and do not deadlock.
 INSERT INTO rota.limit_key AS known (key, running, rate_count, rate_seconds)
 SELECT DISTINCT key, %(running)s::int4, %(rate_count)s::int4, %(rate_seconds)s::float4
 FROM unnest(%(limits)s::text[]) AS wanted (key)

@@ -1,4 +1,5 @@
--- Say how many jobs of nodes have ended how, in the transaction that ends them. Nodes whose flow is gone are left out.
+-- Say how many jobs of nodes have ended how, in the transaction that ends them. Nodes whose flow is
+-- gone are left out.
 -- Locks nothing. Walks the primary key of flow_node.
 INSERT INTO rota.flow_arrival (node, completed, failed, cancelled)
 SELECT came.node, came.completed, came.failed, came.cancelled

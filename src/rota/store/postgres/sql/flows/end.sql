@@ -1,10 +1,11 @@
--- End the nodes whose jobs have all ended; gives for each of these nodes whether it has ended, and where the jobs that
--- are left of it are to be cancelled, the flow's round.
--- The sums are those of this statement's snapshot. Two settlers that end the last two jobs of a node at once both look after
--- their commits, so the later one sees both; both may insert, and the key lets one of them. A user who retries a job
--- of the node appends -1 and changes `touched`: then what was summed up before that does not count, see touch.sql.
--- Locks: the rows of nodes that end, FOR SHARE, against retries by hand; it waits for `patience` at the most. Walks
--- flow_arrival_node.
+-- End the nodes whose jobs have all ended; gives for each of these nodes whether it has ended, and
+-- where the jobs that are left of it are to be cancelled, the flow's round.
+-- The sums are those of this statement's snapshot. Two settlers that end the last two jobs of a
+-- node at once both look after their commits, so the later one sees both; both may insert, and the
+-- key lets one of them. A user who retries a job of the node appends -1 and changes `touched`: then
+-- what was summed up before that does not count, see touch.sql.
+-- Locks: the rows of nodes that end, FOR SHARE, against retries by hand; it waits for `patience` at
+-- the most. Walks flow_arrival_node.
 WITH patience AS MATERIALIZED (
     SELECT set_config('lock_timeout', coalesce(%(patience)s::text, current_setting('lock_timeout')), true)
 ), node AS MATERIALIZED (

@@ -1,5 +1,5 @@
--- End the flows whose nodes have all ended; gives these. Walks flow_node_order from its right end to a node that has not
--- ended: the nodes that were added last end last.
+-- End the flows whose nodes have all ended; gives these. Walks flow_node_order from its right end
+-- to a node that has not ended: the nodes that were added last end last.
 WITH flow AS MATERIALIZED (
     SELECT flow.*
     FROM (SELECT DISTINCT unnest(%(flows)s::int8[])) AS asked (id)

@@ -1,4 +1,5 @@
--- The newest flows. With a name or a state among the newest 10,000 below `before` (or all of that name).
+-- The newest flows. With a name or a state among the newest 10,000 below `before` (or all of that
+-- name).
 SELECT flow.id, flow.name, coalesce(ended.outcome, 'running'), flow.created_at, flow.deadline, ended.at, ended.reason,
        CASE WHEN ended.flow IS NULL THEN stop.reason END, flow.round,
        (SELECT count(*) FROM (SELECT FROM rota.flow_node AS node WHERE node.flow = flow.id LIMIT 1001) AS node)

@@ -1,5 +1,5 @@
--- The nodes of which something was written that the newest mark's snapshot did not see, and the snapshot of this look: a
--- settler that dies between its commit and its look leaves such nodes.
+-- The nodes of which something was written that the newest mark's snapshot did not see, and the
+-- snapshot of this look: a settler that dies between its commit and its look leaves such nodes.
 -- Locks nothing. Walks flow_arrival_xid and flow_fact_xid from the mark on.
 WITH mark AS MATERIALIZED (
     SELECT snapshot FROM rota.flow_mark ORDER BY seq DESC LIMIT 1

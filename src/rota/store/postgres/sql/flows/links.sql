@@ -1,10 +1,12 @@
--- End those of these nodes that are links of a chain, and release what waits for them, in the transaction that has just
--- completed their jobs: nodes of one job, after whose success other single jobs begin at once, which wait for nothing else.
--- What end.sql and release.sql ask is asked here of the simplest case alone; every other one is left to them, after the commit.
+-- End those of these nodes that are links of a chain, and release what waits for them, in the
+-- transaction that has just completed their jobs: nodes of one job, after whose success other
+-- single jobs begin at once, which wait for nothing else.
+-- What end.sql and release.sql ask is asked here of the simplest case alone; every other one is
+-- left to them, after the commit.
 -- Gives the nodes that have ended, and wakes a sleeping worker for each queue: see flows/wake.sql.
--- Locks: the jobs that wait, and the rows of nodes and flows FOR SHARE, against retries by hand. What another transaction
--- has locked is left out, so that a settlement waits for nobody. Walks flow_edge_after, flow_arrival_node, and the primary keys
--- of flow_edge, flow_fact and the timer.
+-- Locks: the jobs that wait, and the rows of nodes and flows FOR SHARE, against retries by hand.
+-- What another transaction has locked is left out, so that a settlement waits for nobody. Walks
+-- flow_edge_after, flow_arrival_node, and the primary keys of flow_edge, flow_fact and the timer.
 WITH node AS MATERIALIZED (
     SELECT node.id, node.flow, node.round, node.touched, flow.round AS flow_round
     FROM (SELECT DISTINCT unnest(%(nodes)s::text::int8[])) AS asked (id)

@@ -1,4 +1,5 @@
--- The next jobs of a node, by id, that were discarded or cancelled; `anew`: all that have ended. Walks finished_job.
+-- The next jobs of a node, by id, that were discarded or cancelled; `anew`: all that have ended.
+-- Walks finished_job.
 SELECT job.id
 FROM rota.flow_node AS node
 CROSS JOIN LATERAL (

@@ -1,5 +1,6 @@
--- The next jobs of a node, by id, that may not have ended: those in the timer and in the log. The newest entry of a job
--- says to which node it belongs: one that was replaced has left the node, and older entries of it may be there still.
+-- The next jobs of a node, by id, that may not have ended: those in the timer and in the log. The
+-- newest entry of a job says to which node it belongs: one that was replaced has left the node, and
+-- older entries of it may be there still.
 -- Walks the timer's primary key and log_job from the last one on.
 SELECT job.id
 FROM rota.flow_node AS node

@@ -1,5 +1,6 @@
--- The nodes of a flow in the order in which they were added, those behind `after`, or the one of a name, with how many of
--- their jobs have ended how. Walks flow_node_order, and flow_arrival_node for each.
+-- The nodes of a flow in the order in which they were added, those behind `after`, or the one of a
+-- name, with how many of their jobs have ended how. Walks flow_node_order, and flow_arrival_node
+-- for each.
 SELECT node.id, node.name, node.task,
        CASE WHEN ended.outcome IS NOT NULL THEN ended.outcome WHEN released.node IS NOT NULL THEN 'running'
             ELSE 'waiting' END,

@@ -1,5 +1,6 @@
--- Store nodes, whose jobs are stored. Those that wait for nothing are released. A name that is taken (the job that adds
--- nodes was retried by hand, and has added them before) gets the node's number behind it.
+-- Store nodes, whose jobs are stored. Those that wait for nothing are released. A name that is
+-- taken (the job that adds nodes was retried by hand, and has added them before) gets the node's
+-- number behind it.
 WITH node AS (
     INSERT INTO rota.flow_node (id, flow, first_job, last_job, run_at, delay, expects, many, fail_fast, name, task, queue)
     SELECT id, %(flow)s::int8, first_job, last_job, run_at, delay, expects, many, fail_fast,

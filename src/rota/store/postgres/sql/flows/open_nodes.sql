@@ -1,4 +1,5 @@
--- The next nodes, behind `after`, that have not ended, of a flow that is being stopped, and the flow's round.
+-- The next nodes, behind `after`, that have not ended, of a flow that is being stopped, and the
+-- flow's round.
 -- Walks flow_node_order.
 SELECT node.id, flow.round
 FROM rota.flow_stop AS stop JOIN rota.flow ON flow.id = stop.flow JOIN rota.flow_node AS node ON node.flow = stop.flow

@@ -1,10 +1,14 @@
--- Decide of the nodes that wait for one of these, which have ended: released are those whose conditions hold, and their jobs
--- move from the timer to the log; the others are skipped. Nodes that wait for more are left alone, and so are those of
--- flows that are being stopped. Only what this statement has inserted under the key moves jobs. Gives node, flow, fact,
--- number of jobs, and queue.
--- Jobs with unique keys, and those that wait for their time, become due instead, since staging knows what to do about them.
--- A user who retries the flow changes its round: then what was looked at before that does not count, and is looked at again.
--- Locks: the rows of flows, FOR SHARE, and rows of the timer; it waits for `patience` at the most. Walks flow_edge_after and flow_edge's primary key to the newest node that has not ended, and the
+-- Decide of the nodes that wait for one of these, which have ended: released are those whose
+-- conditions hold, and their jobs move from the timer to the log; the others are skipped. Nodes
+-- that wait for more are left alone, and so are those of flows that are being stopped. Only what
+-- this statement has inserted under the key moves jobs. Gives node, flow, fact, number of jobs, and
+-- queue.
+-- Jobs with unique keys, and those that wait for their time, become due instead, since staging
+-- knows what to do about them.
+-- A user who retries the flow changes its round: then what was looked at before that does not
+-- count, and is looked at again.
+-- Locks: the rows of flows, FOR SHARE, and rows of the timer; it waits for `patience` at the most.
+-- Walks flow_edge_after and flow_edge's primary key to the newest node that has not ended, and the
 -- timer's primary key over the ids of the node's jobs.
 WITH patience AS MATERIALIZED (
     SELECT set_config('lock_timeout', coalesce(%(patience)s::text, current_setting('lock_timeout')), true)

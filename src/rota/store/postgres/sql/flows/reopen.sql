@@ -1,7 +1,8 @@
--- Open the nodes of a flow again that have failed or were cancelled, in another round, and with them whatever has ended
--- that waits for one of these: it begins anew, as if it had never begun, since they may end otherwise now.
--- Gives each node, whether its jobs may run at once (those of nodes do that were released before, and begin not anew), and
--- whether it begins anew.
+-- Open the nodes of a flow again that have failed or were cancelled, in another round, and with
+-- them whatever has ended that waits for one of these: it begins anew, as if it had never begun,
+-- since they may end otherwise now.
+-- Gives each node, whether its jobs may run at once (those of nodes do that were released before,
+-- and begin not anew), and whether it begins anew.
 -- Locks: the rows of these nodes. Walks flow_node_order, and flow_edge_after.
 WITH RECURSIVE node AS MATERIALIZED (
     SELECT node.id, ended.outcome, released.node IS NOT NULL AS released

@@ -1,7 +1,9 @@
--- Those of these nodes whose failed and cancelled jobs a retry of their flow would run again: they have failed or were
--- cancelled, or they were skipped and something has that they waited for, see reopen.sql.
+-- Those of these nodes whose failed and cancelled jobs a retry of their flow would run again: they
+-- have failed or were cancelled, or they were skipped and something has that they waited for, see
+-- reopen.sql.
 -- `above` is what skipped nodes waited for, up to what has failed; `again` goes down from there.
--- Locks nothing: touch.sql has locked these nodes for a retry of jobs. Walks the primary keys, and flow_edge_after.
+-- Locks nothing: touch.sql has locked these nodes for a retry of jobs. Walks the primary keys, and
+-- flow_edge_after.
 WITH RECURSIVE above (id, outcome) AS (
     SELECT node.id, ended.outcome
     FROM rota.flow_node AS node

@@ -1,4 +1,5 @@
--- Add what has arrived at a node up in one row. Two that do so at once share the rows among them. Walks flow_arrival_node.
+-- Add what has arrived at a node up in one row. Two that do so at once share the rows among them.
+-- Walks flow_arrival_node.
 WITH gone AS (
     DELETE FROM rota.flow_arrival WHERE node = %(node)s::int8 RETURNING completed, failed, cancelled
 )

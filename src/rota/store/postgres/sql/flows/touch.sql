@@ -1,5 +1,6 @@
--- Note that a user retries these jobs, in the nodes that they belong to; gives these. end.sql locks the rows of nodes that
--- end: whoever comes first decides whether a job counts for its node again or runs alone.
+-- Note that a user retries these jobs, in the nodes that they belong to; gives these. end.sql locks
+-- the rows of nodes that end: whoever comes first decides whether a job counts for its node again
+-- or runs alone.
 -- Locks: the rows of these nodes, in their order.
 WITH node AS MATERIALIZED (
     SELECT node.id FROM rota.flow_node AS node

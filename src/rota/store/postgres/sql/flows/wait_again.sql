@@ -1,4 +1,5 @@
--- Let finished jobs wait for other jobs again, with all their attempts; retry_finished.sql for nodes that are not released.
+-- Let finished jobs wait for other jobs again, with all their attempts; retry_finished.sql for
+-- nodes that are not released.
 -- They come back without their unique keys. Gives job, node, and the state in which each was.
 WITH job AS (
     DELETE FROM rota.finished WHERE id = ANY (%(jobs)s::int8[]) AND keep_until > now()

@@ -1,4 +1,5 @@
--- Wake a worker of a queue to which jobs of a node came, if one sleeps: see enqueue.sql. Some may wait for their time.
+-- Wake a worker of a queue to which jobs of a node came, if one sleeps: see enqueue.sql. Some may
+-- wait for their time.
 SELECT CASE WHEN %(wake)s::text IS NULL THEN false
             WHEN pg_try_advisory_lock(7682001, hashtext(%(wake)s))
             THEN pg_advisory_unlock(7682001, hashtext(%(wake)s)) IS NULL

@@ -1,8 +1,10 @@
--- Nodes of running flows that were released more than `least` seconds ago and have not ended: how many of their jobs are
--- left; whether all have ended and a look at what is to be decided has passed that by; and whether none of its jobs is
--- there any more, told for few jobs alone. Among the oldest and the newest 1,000 flows, of these the oldest 100 that run,
--- 500 nodes of each, and 200 nodes in all: what stands still is old.
--- Locks nothing. Walks: the ends of flow's primary key, flow_node_order, and the keys of flow_end and flow_fact.
+-- Nodes of running flows that were released more than `least` seconds ago and have not ended: how
+-- many of their jobs are left; whether all have ended and a look at what is to be decided has
+-- passed that by; and whether none of its jobs is there any more, told for few jobs alone. Among
+-- the oldest and the newest 1,000 flows, of these the oldest 100 that run, 500 nodes of each, and
+-- 200 nodes in all: what stands still is old.
+-- Locks nothing. Walks: the ends of flow's primary key, flow_node_order, and the keys of flow_end
+-- and flow_fact.
 WITH mark AS MATERIALIZED (
     SELECT snapshot FROM rota.flow_mark ORDER BY seq DESC LIMIT 1
 ), running AS MATERIALIZED (

@@ -1,8 +1,8 @@
--- Each queue and priority that may have jobs in the log, jobs that were passed on apart by their tasks, and how
--- long ago the job that is next in it was enqueued: one probe of log_order past each lane's cursor, and one for
--- each hole that has ended. Counts no jobs, and does not walk idle lanes where there are many. Key lanes are left out
--- where their limit has no place: their jobs wait for something else than a worker. (The view lane_ready would probe
--- each of the others twice.)
+-- Each queue and priority that may have jobs in the log, jobs that were passed on apart by their
+-- tasks, and how long ago the job that is next in it was enqueued: one probe of log_order past each
+-- lane's cursor, and one for each hole that has ended. Counts no jobs, and does not walk idle lanes
+-- where there are many. Key lanes are left out where their limit has no place: their jobs wait for
+-- something else than a worker. (The view lane_ready would probe each of the others twice.)
 SELECT lane.queue, lane.priority, queue.paused,
        extract(epoch FROM clock_timestamp() - min(next.enqueued_at))::float8, lane.task
 FROM (

@@ -1,6 +1,8 @@
--- Jobs that wait in lanes of single tasks (see pass_on.sql): for each queue and task how many, up to `most` of each
--- lane, how long ago the first was enqueued, and the sessions that know the task, or do not say so.
--- Locks nothing. Walks: lane_task, and log_order past each lane's cursor, and in the holes that have ended.
+-- Jobs that wait in lanes of single tasks (see pass_on.sql): for each queue and task how many, up
+-- to `most` of each lane, how long ago the first was enqueued, and the sessions that know the task,
+-- or do not say so.
+-- Locks nothing. Walks: lane_task, and log_order past each lane's cursor, and in the holes that
+-- have ended.
 SELECT lane.queue, lane.task, least(sum(waiting.jobs), %(most)s::int8)::int8,
        extract(epoch FROM clock_timestamp() - min(waiting.first))::float8,
        ARRAY(SELECT session.id FROM rota.session

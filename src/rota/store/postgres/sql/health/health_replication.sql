@@ -1,5 +1,6 @@
--- Publications and subscriptions of this database that cover tables of Rota's: kind, name, whether a
--- publication is for all tables, and the tables that it names itself (none: it has the whole schema).
+-- Publications and subscriptions of this database that cover tables of Rota's: kind, name, whether
+-- a publication is for all tables, and the tables that it names itself (none: it has the whole
+-- schema).
 -- Reads the catalogs, and locks nothing.
 SELECT 'publication', publication.pubname::text, publication.puballtables,
        ARRAY(SELECT entry.relname::text FROM pg_publication_rel AS named

@@ -1,8 +1,11 @@
--- Tasks whose jobs were alone when their worker died within the last hour, among the 1,000 newest finished
--- jobs, up to 1,000 that run, and those of the 1,000 entries at the end of each lane that wait (where there are many lanes,
--- of fewer: 20,000 in all, and no more than 2,000 lanes), where a rescue puts what shall run again: it leaves its mark in a job's errors and nowhere else. A job that was
--- completed in the end is nothing to worry about; one that is seen more than once counts once.
--- Locks nothing. Walks finished_job, log_order and cursor_order backwards, and log_job for what is leased.
+-- Tasks whose jobs were alone when their worker died within the last hour, among the 1,000 newest
+-- finished jobs, up to 1,000 that run, and those of the 1,000 entries at the end of each lane that
+-- wait (where there are many lanes, of fewer: 20,000 in all, and no more than 2,000 lanes), where a
+-- rescue puts what shall run again: it leaves its mark in a job's errors and nowhere else. A job
+-- that was completed in the end is nothing to worry about; one that is seen more than once counts
+-- once.
+-- Locks nothing. Walks finished_job, log_order and cursor_order backwards, and log_job for what is
+-- leased.
 WITH seen AS (
     (SELECT id, task, errors
      FROM (SELECT id, task, errors, state FROM rota.finished ORDER BY id DESC LIMIT 1000) AS ended

@@ -1,6 +1,6 @@
--- The rights that a worker needs and this role lacks, as docs/operate/tables.md grants them: one row for
--- the schema, and one for each table, view and sequence that lacks any. Reads the catalogs, and locks
--- nothing.
+-- The rights that a worker needs and this role lacks, as docs/operate/tables.md grants them: one
+-- row for the schema, and one for each table, view and sequence that lacks any. Reads the catalogs,
+-- and locks nothing.
 SELECT 'schema', schema.nspname::text, ARRAY['USAGE']
 FROM pg_namespace AS schema
 WHERE schema.nspname = 'rota' AND NOT has_schema_privilege(schema.oid, 'USAGE')

@@ -1,5 +1,6 @@
--- Transfers between databases that wait to be finished (see store/transfers.py): how many, up to 1,000, for how many
--- seconds the first has waited, and its job. They are due so late that hardly anything else is.
+-- Transfers between databases that wait to be finished (see store/transfers.py): how many, up to
+-- 1,000, for how many seconds the first has waited, and its job. They are due so late that hardly
+-- anything else is.
 -- Locks nothing. Walks: the end of timer_due.
 SELECT count(*), extract(epoch FROM clock_timestamp() - min(enqueued_at))::float8, min(id)
 FROM (

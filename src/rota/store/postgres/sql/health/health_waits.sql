@@ -1,4 +1,5 @@
--- Sessions that use Rota's tables and wait for a lock, and what blocks them (0: a prepared transaction).
+-- Sessions that use Rota's tables and wait for a lock, and what blocks them (0: a prepared
+-- transaction).
 -- Reads the server's list of locks, and stops other sessions no longer than that takes.
 SELECT waiting.pid, coalesce(session.application_name, ''),
        extract(epoch FROM clock_timestamp() - waiting.waitstart)::float8,

@@ -1,4 +1,5 @@
--- The jobs that workers hold, up to `size` of each worker (of these sessions; null: of all), those first that it has had the longest.
+-- The jobs that workers hold, up to `size` of each worker (of these sessions; null: of all), those
+-- first that it has had the longest.
 -- Locks nothing. Leases are few; log_job finds each job's entry; LIMIT 1 keeps the
 -- planner from reading all lanes for each job.
 SELECT session.id, held.job, entry.task, lane.queue, (entry.attempt + 1)::int4,

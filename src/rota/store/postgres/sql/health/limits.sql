@@ -1,7 +1,8 @@
--- The limits whose jobs are held, have started within the window, or wait; up to `size`, by their keys, which come
--- after `after`.
--- Locks nothing. Walks what the view lane_used walks, with one probe of log_order past the cursor of each
--- lane, and one for each of its holes; the leases; and the starts, which are those of the last hour or so.
+-- The limits whose jobs are held, have started within the window, or wait; up to `size`, by their
+-- keys, which come after `after`.
+-- Locks nothing. Walks what the view lane_used walks, with one probe of log_order past the cursor
+-- of each lane, and one for each of its holes; the leases; and the starts, which are those of the
+-- last hour or so.
 WITH held AS (
     SELECT one.limit_id, count(*) AS jobs
     FROM rota.lease CROSS JOIN LATERAL unnest(lease.limits) AS one (limit_id)

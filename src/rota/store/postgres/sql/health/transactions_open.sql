@@ -1,6 +1,6 @@
 -- Clients' transactions in all databases that began at least so long ago, the oldest first. Leaves
--- out the server's own processes, standbys, and this session. Sessions that the role may not see are
--- missing; see transactions_hidden.sql.
+-- out the server's own processes, standbys, and this session. Sessions that the role may not see
+-- are missing; see transactions_hidden.sql.
 SELECT pid, backend_start, xact_start, usename::text, application_name, datname::text,
        coalesce(client_addr::text, ''), state,
        extract(epoch FROM clock_timestamp() - xact_start)::float8, query

@@ -1,6 +1,7 @@
--- What happened in a queue, or in all together (''), since a minute, in steps of so many minutes: when a step begins, how
--- many minutes its numbers took to come about, and the numbers. A minute that was recorded, and has no row of the queue,
--- is one in which nothing happened. Locks nothing. Walks the primary key for two queues from that minute on.
+-- What happened in a queue, or in all together (''), since a minute, in steps of so many minutes:
+-- when a step begins, how many minutes its numbers took to come about, and the numbers. A minute
+-- that was recorded, and has no row of the queue, is one in which nothing happened. Locks nothing.
+-- Walks the primary key for two queues from that minute on.
 SELECT extract(epoch FROM bucket.at)::int8, bucket.span::int8, bucket.appended::int8, bucket.claimed::int8,
        bucket.completed::int8, bucket.discarded::int8, bucket.available::int8, bucket.oldest::float8
 FROM (

@@ -1,5 +1,6 @@
--- Which minute is over, since 1970; into which segment its numbers go; the newest minute that was recorded, and its
--- segment (null: there is none); and what the sequence says, 0 where differences cannot be taken from what is there.
+-- Which minute is over, since 1970; into which segment its numbers go; the newest minute that was
+-- recorded, and its segment (null: there is none); and what the sequence says, 0 where differences
+-- cannot be taken from what is there.
 -- Locks nothing. Walks the primary key to the newest minute of all queues.
 SELECT floor(extract(epoch FROM clock_timestamp()) / 60)::int8 - 1,
        (SELECT last_value % 5 FROM rota.history_turn)::int4,

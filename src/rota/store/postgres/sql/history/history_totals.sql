@@ -1,7 +1,8 @@
--- The running totals of each queue, how many of its jobs are available, and of how many plain lanes these are sums: one
--- statement, hence one snapshot. Idle queues whose totals have left the marks are missing.
--- Locks nothing. Walks what squeeze.sql walks: what came since the newest mark, never the jobs; the newest cursor entry of
--- each lane; and lane_plain for each queue.
+-- The running totals of each queue, how many of its jobs are available, and of how many plain lanes
+-- these are sums: one statement, hence one snapshot. Idle queues whose totals have left the marks
+-- are missing.
+-- Locks nothing. Walks what squeeze.sql walks: what came since the newest mark, never the jobs; the
+-- newest cursor entry of each lane; and lane_plain for each queue.
 SELECT part.queue,
        coalesce(sum(part.jobs) FILTER (WHERE part.state = 'appended'), 0)::int8,
        coalesce(sum(part.jobs) FILTER (WHERE part.state = 'claimed'), 0)::int8,

@@ -1,5 +1,7 @@
--- Write the numbers of a minute, and note that this is done. A queue whose row is there already keeps that.
--- Locks nothing that another one waits for, while this transaction has the turn of the housekeepers.
+-- Write the numbers of a minute, and note that this is done. A queue whose row is there already
+-- keeps that.
+-- Locks nothing that another one waits for, while this transaction has the turn of the
+-- housekeepers.
 WITH written AS (
     INSERT INTO rota.history (minute, total_appended, total_claimed, total_completed, total_discarded, span,
                               appended, claimed, completed, discarded, available, oldest, segment, queue)

@@ -1,6 +1,6 @@
--- The highest id below `below` among the last ten jobs that wait in each lane (null: there is none, or more than 1,000
--- lanes are in use). A lane has the order of transactions, so a job with a higher id may be further from its end, where
--- transactions overlapped.
+-- The highest id below `below` among the last ten jobs that wait in each lane (null: there is none,
+-- or more than 1,000 lanes are in use). A lane has the order of transactions, so a job with a
+-- higher id may be further from its end, where transactions overlapped.
 -- Locks nothing. Walks cursor_order and log_order backwards, a few entries of each lane.
 WITH few AS MATERIALIZED (
     SELECT id FROM rota.lane_used AS lane WHERE %(queue)s::text IS NULL OR lane.queue = %(queue)s LIMIT 1001

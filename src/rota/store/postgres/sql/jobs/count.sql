@@ -1,5 +1,6 @@
--- How many jobs there are (in a state, of a queue, of a task, of the unique keys from `first` to `last`; null
--- means any). Reads them all. Locks nothing. Of a key counts what list_subject.sql and list_finished.sql list.
+-- How many jobs there are (in a state, of a queue, of a task, of the unique keys from `first` to
+-- `last`; null means any). Reads them all. Locks nothing. Of a key counts what list_subject.sql and
+-- list_finished.sql list.
 SELECT count(*)
 FROM rota.job
 WHERE (%(state)s::text IS NULL OR state = %(state)s)

@@ -1,7 +1,6 @@
--- Jobs that may be claimed, the last of each lane first; a null filter means any; args that are hidden, or long,
--- are not looked into. Locks nothing. A lane has the
--- order of the transactions, so these need not be the newest: if there are more than `size`,
--- list_available_from.sql finds those.
+-- Jobs that may be claimed, the last of each lane first; a null filter means any; args that are
+-- hidden, or long, are not looked into. Locks nothing. A lane has the order of the transactions, so
+-- these need not be the newest: if there are more than `size`, list_available_from.sql finds those.
 -- Void entries of unique jobs are left out.
 -- Walks log_order backwards from each lane's end, never further back than its cursor.
 -- `brief`: without args, result and headers, and with the end of the last error alone.

@@ -1,5 +1,6 @@
--- Jobs that may be claimed, with ids from `first` to `until`, newest first; a null filter means any; args that are hidden, or long,
--- are not looked into. Locks nothing. Void entries of unique jobs are left out.
+-- Jobs that may be claimed, with ids from `first` to `until`, newest first; a null filter means
+-- any; args that are hidden, or long, are not looked into. Locks nothing. Void entries of unique
+-- jobs are left out.
 -- Walks: log_job backwards, past what was claimed and is still in the segments.
 -- `brief`: without args, result and headers, and with the end of the last error alone.
 SELECT job.id, job.task, CASE WHEN %(brief)s::bool THEN '{}' ELSE job.args::text END, lane.queue, lane.priority, 'available', job.attempt,

@@ -1,8 +1,8 @@
 -- Discarded jobs, newest first; a null filter means any; args that are hidden, or long,
 -- are not looked into. Locks nothing. Walks finished_job backwards, in the
 -- segment of discarded jobs alone: list_finished.sql would pass all that were completed.
--- `brief`: without args, result and headers, and with the end of the last error alone; a short one is taken as it is,
--- which takes half the time where a page groups a thousand.
+-- `brief`: without args, result and headers, and with the end of the last error alone; a short one
+-- is taken as it is, which takes half the time where a page groups a thousand.
 SELECT id, task, CASE WHEN %(brief)s::bool THEN '{}' ELSE args::text END, queue, priority, state, attempt, max_attempts, timeout, enqueued_at,
        NULL::timestamptz, finished_at, CASE WHEN NOT %(brief)s::bool THEN result::text END, CASE WHEN %(brief)s::bool AND errors IS NOT NULL
             THEN (SELECT '[' || CASE WHEN pg_column_size(last) <= 2000 THEN last ELSE jsonb_build_object(

@@ -1,5 +1,6 @@
--- Completed and cancelled jobs, newest first; a null filter means any; args that are hidden, or long,
--- are not looked into. Locks nothing. Walks finished_job backwards, in the segments of the ring alone, until there are enough.
+-- Completed and cancelled jobs, newest first; a null filter means any; args that are hidden, or
+-- long, are not looked into. Locks nothing. Walks finished_job backwards, in the segments of the
+-- ring alone, until there are enough.
 -- `brief`: without args, result and headers, and with the end of the last error alone.
 SELECT id, task, CASE WHEN %(brief)s::bool THEN '{}' ELSE args::text END, queue, priority, state, attempt, max_attempts, timeout, enqueued_at,
        NULL::timestamptz, finished_at, CASE WHEN NOT %(brief)s::bool THEN result::text END, CASE WHEN %(brief)s::bool AND errors IS NOT NULL

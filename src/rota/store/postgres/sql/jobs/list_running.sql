@@ -1,6 +1,7 @@
--- Jobs in a lease, newest first; a null filter means any; args that are hidden, or long,
--- are not looked into. Locks nothing. Walks all leases for the ids, which are few, then log_job for each job, the newest
--- first, until there are enough. LIMIT 1 keeps the planner from reading all lanes for each job.
+-- Jobs in a lease, newest first; a null filter means any; args that are hidden, or long, are not
+-- looked into. Locks nothing. Walks all leases for the ids, which are few, then log_job for each
+-- job, the newest first, until there are enough. LIMIT 1 keeps the planner from reading all lanes
+-- for each job.
 -- `brief`: without args, result and headers, and with the end of the last error alone.
 SELECT held.id, job.task, CASE WHEN %(brief)s::bool THEN '{}' ELSE job.args::text END, lane.queue, lane.priority, 'running', (job.attempt + 1)::smallint,
        job.max_attempts, job.timeout, job.enqueued_at, NULL::timestamptz, NULL::timestamptz, NULL::text,

@@ -1,8 +1,9 @@
--- Jobs that hold a unique key and have not ended, of the keys from `first` to `last`, newest first; a
--- null filter means any; args that are hidden are not looked into. Locks nothing. Walks unique_key's primary key over
--- these keys, then each job by its id, the newest first, until there are enough: without OFFSET 0 the planner
--- may read all jobs instead.
--- A time that Python cannot hold, in any time zone, is shown as the last or the first that Python can.
+-- Jobs that hold a unique key and have not ended, of the keys from `first` to `last`, newest first;
+-- a null filter means any; args that are hidden are not looked into. Locks nothing. Walks
+-- unique_key's primary key over these keys, then each job by its id, the newest first, until there
+-- are enough: without OFFSET 0 the planner may read all jobs instead.
+-- A time that Python cannot hold, in any time zone, is shown as the last or the first that Python
+-- can.
 -- `brief`: without args, result and headers, and with the end of the last error alone.
 SELECT job.id, job.task, CASE WHEN %(brief)s::bool THEN '{}' ELSE job.args::text END, job.queue, job.priority, job.state, job.attempt,
        job.max_attempts, job.timeout, job.enqueued_at,

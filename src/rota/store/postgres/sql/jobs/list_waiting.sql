@@ -1,7 +1,9 @@
--- Jobs that wait for their time, newest first; a null filter means any; args that are hidden, or long,
--- are not looked into. Void entries of unique jobs are left out. Locks nothing.
--- Walks: timer's primary key backwards, until there are enough; the view rota.job would be read whole and sorted.
--- A time that Python cannot hold, in any time zone, is shown as the last or the first that Python can.
+-- Jobs that wait for their time, newest first; a null filter means any; args that are hidden, or
+-- long, are not looked into. Void entries of unique jobs are left out. Locks nothing.
+-- Walks: timer's primary key backwards, until there are enough; the view rota.job would be read
+-- whole and sorted.
+-- A time that Python cannot hold, in any time zone, is shown as the last or the first that Python
+-- can.
 -- `brief`: without args, result and headers, and with the end of the last error alone.
 SELECT job.id, job.task, CASE WHEN %(brief)s::bool THEN '{}' ELSE job.args::text END, lane.queue, lane.priority, job.state, job.attempt, job.max_attempts,
        job.timeout, job.enqueued_at,

@@ -1,8 +1,9 @@
--- The id down to which a listing looks, so that it reads at most `most` jobs of each kind it is about: discarded,
--- other finished ones, those that wait for their time, available ones (`log`), running ones. Null: there are no more
--- than that. Of each kind no further than the kinds before it reach.
--- Locks nothing. Walks: finished_job, timer's primary key and log_job, backwards from `until`, `most` entries of each;
--- all leases, which are few.
+-- The id down to which a listing looks, so that it reads at most `most` jobs of each kind it is
+-- about: discarded, other finished ones, those that wait for their time, available ones (`log`),
+-- running ones. Null: there are no more than that. Of each kind no further than the kinds before it
+-- reach.
+-- Locks nothing. Walks: finished_job, timer's primary key and log_job, backwards from `until`,
+-- `most` entries of each; all leases, which are few.
 WITH discarded AS MATERIALIZED (
     SELECT id FROM rota.finished WHERE %(discarded)s::bool AND segment = -1 AND id <= %(until)s::int8
     ORDER BY id DESC OFFSET %(most)s::int8 - 1 LIMIT 1

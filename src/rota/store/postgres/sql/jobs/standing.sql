@@ -1,8 +1,10 @@
--- Where a job stands that does not run: how many jobs start before it in its lane, up to `most`; its limit, what is
--- taken of that and by which jobs, up to `holders`; the sessions that know its task, or do not say which they know.
--- No row: it neither waits for its time nor is in the log. Jobs of transactions that ended late are not counted.
--- Locks nothing. Walks: timer's primary key, log_job, log_order from the lane's cursor on, limit_start_order over the
--- limit's window, and all leases, which are few.
+-- Where a job stands that does not run: how many jobs start before it in its lane, up to `most`;
+-- its limit, what is taken of that and by which jobs, up to `holders`; the sessions that know its
+-- task, or do not say which they know.
+-- No row: it neither waits for its time nor is in the log. Jobs of transactions that ended late are
+-- not counted.
+-- Locks nothing. Walks: timer's primary key, log_job, log_order from the lane's cursor on,
+-- limit_start_order over the limit's window, and all leases, which are few.
 WITH job AS MATERIALIZED (
     SELECT * FROM (
         (SELECT lane, '0'::xid8 AS xid, id, task, 1 AS source FROM rota.timer

@@ -1,6 +1,6 @@
--- End a wait, if the session still holds the job under this lease (no row: it does not): with the oldest signal of that
--- name that was not taken; if there is none and the time is `over`, with none. Gives whether it has ended, and the signal's
--- name for itself and what it brought.
+-- End a wait, if the session still holds the job under this lease (no row: it does not): with the
+-- oldest signal of that name that was not taken; if there is none and the time is `over`, with
+-- none. Gives whether it has ended, and the signal's name for itself and what it brought.
 -- Locks: the lease's row, as in remember.sql. Walks lease_order, memory_order and memory_ref.
 WITH held AS MATERIALIZED (
     SELECT FROM rota.lease

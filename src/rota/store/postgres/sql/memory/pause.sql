@@ -1,5 +1,6 @@
--- Append for what jobs have just gone to sleep, one row for each sleep and wait: it ends when it was said to, else so many
--- `seconds` after the beginning of the sleep, which is `delay` before the time of its timer.
+-- Append for what jobs have just gone to sleep, one row for each sleep and wait: it ends when it
+-- was said to, else so many `seconds` after the beginning of the sleep, which is `delay` before the
+-- time of its timer.
 -- Locks nothing. Walks the timer's primary key, for each job from its right end.
 INSERT INTO rota.memory (slot, xid, job, kind, name, ref, entry, until)
 SELECT (SELECT last_value %% 2 FROM rota.memory_turn), CASE WHEN pause.kind = 'wait' THEN pg_current_xact_id() END, pause.job, pause.kind,

@@ -1,5 +1,5 @@
--- Send a signal to a job that has not ended; gives the job's state, no row where there is no such job. `told` is what tells
--- it from others of its name, null for nothing.
+-- Send a signal to a job that has not ended; gives the job's state, no row where there is no such
+-- job. `told` is what tells it from others of its name, null for nothing.
 -- Locks nothing. Walks what get.sql walks.
 WITH addressed AS MATERIALIZED (
     SELECT state FROM rota.job WHERE id = %(job)s::int8 LIMIT 1

@@ -1,4 +1,5 @@
--- signal.sql for a job in the timer, where most are that are told something; no row: it is not there, and nothing was sent.
+-- signal.sql for a job in the timer, where most are that are told something; no row: it is not
+-- there, and nothing was sent.
 -- On a connection of a caller's to plan this takes a part of the time.
 -- Locks nothing. Walks the timer's primary key.
 WITH addressed AS MATERIALIZED (

@@ -1,5 +1,5 @@
--- Append what handlers have told of their runs; `ages` are the seconds since each note was told. Gives
--- the number of notes.
+-- Append what handlers have told of their runs; `ages` are the seconds since each note was told.
+-- Gives the number of notes.
 -- Locks: nothing that any other statement waits for.
 WITH kept AS (
     INSERT INTO rota.note (slot, job, lease, attempt, line, number, at, fraction, level, text)

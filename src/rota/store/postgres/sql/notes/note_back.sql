@@ -1,5 +1,5 @@
--- Take the notes of jobs that finished and are made available again out of the segments that will be
--- truncated. By hand, hence rare.
+-- Take the notes of jobs that finished and are made available again out of the segments that will
+-- be truncated. By hand, hence rare.
 WITH back AS (
     DELETE FROM rota.finished_note WHERE job = ANY (%(jobs)s::int8[]) RETURNING *
 )

@@ -1,5 +1,5 @@
--- What is known of these jobs' runs: the newest progress of each, and its newest `most` lines, of each
--- of the two tables in which they may lie.
+-- What is known of these jobs' runs: the newest progress of each, and its newest `most` lines, of
+-- each of the two tables in which they may lie.
 -- Locks nothing. Walks note_order and finished_note_order, for each job from its right end.
 SELECT told.*
 FROM unnest(%(jobs)s::int8[]) AS wanted (job)

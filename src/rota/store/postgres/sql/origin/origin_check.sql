@@ -1,6 +1,7 @@
--- Whether the tables were restored here from a dump, so that transaction ids in them mean nothing here:
--- what rota.restored finds with few probes, or ids to come in the timer, the tally, the log and the
--- cursors of key lanes; or plain lanes without a cursor, which a dump beside a truncation may bring.
+-- Whether the tables were restored here from a dump, so that transaction ids in them mean nothing
+-- here: what rota.restored finds with few probes, or ids to come in the timer, the tally, the log
+-- and the cursors of key lanes; or plain lanes without a cursor, which a dump beside a truncation
+-- may bring.
 -- Locks nothing. Walks timer_xid, tally_xid and log_order from there on, and cursor_order.
 SELECT restored.sure
     OR coalesce((

@@ -1,12 +1,13 @@
 -- Append every job that is available or was leased once more, under this cluster's numbers, and
 -- remove all other entries: one statement, hence one snapshot, so that what a producer commits
 -- meanwhile is neither taken nor removed. All lanes are locked.
--- Jobs that were enqueued here since the restore may stand before their lane's cursor. What tells them is
--- xmin, which no dump and no subscription carries. A row was surely written by the restore if it names a
--- later transaction than the one that wrote it, if that one wrote rows of several transactions, or if it
--- is an entry of a claim or the row in `origin`: all of these are older than what was enqueued after it.
--- So a job counts as enqueued here if its transaction began after the last of them. Jobs that have a row
--- among the finished ones are over, even where their lane has lost its cursor.
+-- Jobs that were enqueued here since the restore may stand before their lane's cursor. What tells
+-- them is xmin, which no dump and no subscription carries. A row was surely written by the restore
+-- if it names a later transaction than the one that wrote it, if that one wrote rows of several
+-- transactions, or if it is an entry of a claim or the row in `origin`: all of these are older than
+-- what was enqueued after it.
+-- So a job counts as enqueued here if its transaction began after the last of them. Jobs that have
+-- a row among the finished ones are over, even where their lane has lost its cursor.
 -- Void entries of unique jobs stay behind.
 WITH here AS MATERIALIZED (
     -- An id less a row's age is the id of the transaction that wrote it.

@@ -1,7 +1,9 @@
--- Move the sequences behind the numbers that came with the rows: logical replication brings no sequences.
+-- Move the sequences behind the numbers that came with the rows: logical replication brings no
+-- sequences.
 -- The turns of the rings need none of that, any of their numbers will do.
--- Only those that are behind: producers take numbers meanwhile, and a sequence that was set to the newest number that
--- is seen here would give the next ones twice. One that has given none yet says the number that it gives first.
+-- Only those that are behind: producers take numbers meanwhile, and a sequence that was set to the
+-- newest number that is seen here would give the next ones twice. One that has given none yet says
+-- the number that it gives first.
 SELECT setval(sequence.name, sequence.last)
 FROM (
     SELECT 'rota.job_id'::regclass AS name, (SELECT last_value - (NOT is_called)::int FROM rota.job_id) AS given,

@@ -1,4 +1,5 @@
--- The tables belong to this cluster now. There may be two rows: that of `rota migrate`, and a restored one.
+-- The tables belong to this cluster now. There may be two rows: that of `rota migrate`, and a
+-- restored one.
 WITH gone AS (
     DELETE FROM rota.origin
 )

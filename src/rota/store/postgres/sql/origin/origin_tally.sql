@@ -1,5 +1,6 @@
--- Count anew: all that this snapshot sees in the timer and among the finished jobs stands in for the
--- rows that said how it came to be. The table of marks is locked, so that no session squeezes meanwhile.
+-- Count anew: all that this snapshot sees in the timer and among the finished jobs stands in for
+-- the rows that said how it came to be. The table of marks is locked, so that no session squeezes
+-- meanwhile.
 WITH gone AS (
     DELETE FROM rota.tally
 )

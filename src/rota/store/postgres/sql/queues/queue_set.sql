@@ -1,5 +1,5 @@
--- Set what `names` lists for a queue, and leave the rest as it is; null takes a setting away. The queue is
--- known by then. Waits only for another transaction that sets the same queue: a short one.
+-- Set what `names` lists for a queue, and leave the rest as it is; null takes a setting away. The
+-- queue is known by then. Waits only for another transaction that sets the same queue: a short one.
 INSERT INTO rota.queue_setting AS said
     (queue, completed, cancelled, discarded, max_attempts, timeout, concurrency)
 VALUES (%(queue)s, %(completed)s::float8, %(cancelled)s::float8, %(discarded)s::float8,

@@ -1,6 +1,6 @@
--- Queues with their counts per state: one statement, hence one snapshot, and exact in it. Rows without
--- a state are the queues themselves; 'appended' and 'claimed' are running totals, and what is
--- available is the difference. `recent` is how many rows came since the newest mark.
+-- Queues with their counts per state: one statement, hence one snapshot, and exact in it. Rows
+-- without a state are the queues themselves; 'appended' and 'claimed' are running totals, and what
+-- is available is the difference. `recent` is how many rows came since the newest mark.
 -- Locks nothing, and works where nothing may be written. Walks what squeeze.sql walks: what came
 -- since the newest mark, never the jobs; and all leases, which their ring keeps few.
 WITH counted AS (

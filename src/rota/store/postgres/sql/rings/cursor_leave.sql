@@ -1,5 +1,6 @@
--- What the key lanes have handed out whose entries go with the table that was left goes on counting, in
--- the tally of the plain lane that stands for them. All lanes are locked, and all other entries repeated.
+-- What the key lanes have handed out whose entries go with the table that was left goes on
+-- counting, in the tally of the plain lane that stands for them. All lanes are locked, and all
+-- other entries repeated.
 INSERT INTO rota.tally (slot, lane, state, jobs)
 SELECT (SELECT last_value % 2 FROM rota.tally_turn), plain.id, 'claimed', out.jobs
 FROM (

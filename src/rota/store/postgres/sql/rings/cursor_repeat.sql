@@ -1,8 +1,9 @@
--- Repeat the newest cursor entries that stand in the table which was left in the current one, and give
--- their lanes; the old ones stay until their table is truncated. All lanes are locked.
+-- Repeat the newest cursor entries that stand in the table which was left in the current one, and
+-- give their lanes; the old ones stay until their table is truncated. All lanes are locked.
 -- A key lane without rows in the log needs none: whatever comes there has not been handed out.
--- A plain lane without rows in the log begins its count anew where there are many lanes: what it has handed out is
--- taken from what was appended as well, so that the totals of idle queues leave the marks.
+-- A plain lane without rows in the log begins its count anew where there are many lanes: what it
+-- has handed out is taken from what was appended as well, so that the totals of idle queues leave
+-- the marks.
 WITH place AS MATERIALIZED (
     SELECT newest.*, lane.of_key,
            NOT lane.of_key AND NOT (SELECT few FROM rota.lane_few)

@@ -1,5 +1,5 @@
--- The finished ring's segments: number, size in bytes with what long values occupy elsewhere, whether new rows go
--- there, and for how many seconds they have (null: they do not).
+-- The finished ring's segments: number, size in bytes with what long values occupy elsewhere,
+-- whether new rows go there, and for how many seconds they have (null: they do not).
 SELECT number, pg_relation_size(segment.oid) + coalesce(pg_relation_size(segment.reltoastrelid), 0),
        number = turn.last_value % 6,
        CASE WHEN number = turn.last_value % 6 THEN

@@ -1,6 +1,8 @@
--- How much of a segment of finished jobs is kept: in a sample of some 64 of its blocks, the share of the bytes
--- that are of jobs within their retention; and for how many seconds at the most (null: none is).
--- OFFSET 0: each size is taken once, though it is asked for twice, and only the latest end becomes seconds.
+-- How much of a segment of finished jobs is kept: in a sample of some 64 of its blocks, the share
+-- of the bytes that are of jobs within their retention; and for how many seconds at the most (null:
+-- none is).
+-- OFFSET 0: each size is taken once, though it is asked for twice, and only the latest end becomes
+-- seconds.
 SELECT coalesce(sum(bytes) FILTER (WHERE keep_until > now()) / sum(bytes)::float8, 0),
        extract(epoch FROM max(keep_until) FILTER (WHERE keep_until > now()))::float8 - extract(epoch FROM now())::float8
 FROM (

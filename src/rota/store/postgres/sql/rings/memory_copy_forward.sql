@@ -1,8 +1,10 @@
--- Copy what counts of the table of memory that is left, where it was not copied before: what came since the last round of
--- each job. That of finished jobs goes to the segment their job lies in, that of others to the current table; nothing of jobs
--- that are gone. Gives how many rows were copied, or could not be, since their jobs are being acted on.
--- Locks: the finished jobs, SKIP LOCKED, so that none of them is retried meanwhile without its memory. Reads the whole table
--- that is left; walks memory_order, finished_memory_order, finished_job, log_job and the timer's primary key.
+-- Copy what counts of the table of memory that is left, where it was not copied before: what came
+-- since the last round of each job. That of finished jobs goes to the segment their job lies in,
+-- that of others to the current table; nothing of jobs that are gone. Gives how many rows were
+-- copied, or could not be, since their jobs are being acted on.
+-- Locks: the finished jobs, SKIP LOCKED, so that none of them is retried meanwhile without its
+-- memory. Reads the whole table that is left; walks memory_order, finished_memory_order,
+-- finished_job, log_job and the timer's primary key.
 WITH left_there AS MATERIALIZED (
     SELECT memory.* FROM rota.memory WHERE slot <> (SELECT last_value % 2 FROM rota.memory_turn)
 ), counts AS MATERIALIZED (

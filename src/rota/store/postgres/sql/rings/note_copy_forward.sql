@@ -1,7 +1,7 @@
--- Keep what counts of the table of notes that is left: the newest progress of each job, and its newest
--- lines, up to `most` and so many characters. Those of finished jobs go to the segment their job lies in,
--- those of others to the current table; nothing is kept of jobs that are gone. The table is locked against
--- writers. What was written twice, after a lost connection, is kept once.
+-- Keep what counts of the table of notes that is left: the newest progress of each job, and its
+-- newest lines, up to `most` and so many characters. Those of finished jobs go to the segment their
+-- job lies in, those of others to the current table; nothing is kept of jobs that are gone. The
+-- table is locked against writers. What was written twice, after a lost connection, is kept once.
 -- Reads the whole table that is left; walks finished_job, log_job and the timer's primary key.
 WITH told AS MATERIALIZED (
     SELECT DISTINCT ON (job, line, lease, number) note.*

@@ -1,6 +1,7 @@
--- Copy the leased rows of a segment forward, so that a long-running job does not pin it. The
--- copies keep their position in log order, at or before the cursor: no claim sees them. Those that have a
--- copy already get no other, and those that no mark has counted yet have to wait: they would count twice.
+-- Copy the leased rows of a segment forward, so that a long-running job does not pin it. The copies
+-- keep their position in log order, at or before the cursor: no claim sees them. Those that have a
+-- copy already get no other, and those that no mark has counted yet have to wait: they would count
+-- twice.
 INSERT INTO rota.log (id, xid, enqueued_at, lane, entry, timeout, segment, attempt, max_attempts,
                       task, args, errors, unique_key, iteration, last_run, headers)
 SELECT job.id, job.xid, job.enqueued_at, job.lane, job.entry, job.timeout,

@@ -1,5 +1,5 @@
--- How many leased jobs have their newest entry in a segment of the log and no copy elsewhere, and how many
--- bytes these have.
+-- How many leased jobs have their newest entry in a segment of the log and no copy elsewhere, and
+-- how many bytes these have.
 SELECT count(*),
        coalesce(sum(pg_column_size(job.args) + coalesce(pg_column_size(job.errors), 0)
                     + coalesce(pg_column_size(job.headers), 0)), 0)::int8

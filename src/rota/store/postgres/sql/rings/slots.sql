@@ -1,5 +1,6 @@
--- The rings of two tables (cursor, leases, tally, notes, memory, starts under a limit, marks of the totals). For each table: ring,
--- number, size in bytes with what long arrays occupy elsewhere, whether new rows go there.
+-- The rings of two tables (cursor, leases, tally, notes, memory, starts under a limit, marks of the
+-- totals). For each table: ring, number, size in bytes with what long arrays occupy elsewhere,
+-- whether new rows go there.
 SELECT ring.name, number, pg_relation_size(slot.oid) + coalesce(pg_relation_size(slot.reltoastrelid), 0),
        number = ring.turn % 2
 FROM (

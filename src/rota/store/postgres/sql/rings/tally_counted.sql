@@ -1,5 +1,5 @@
--- Whether the newest mark has counted all changes in one of the two tables. Walks tally_xid from the mark's
--- snapshot on.
+-- Whether the newest mark has counted all changes in one of the two tables. Walks tally_xid from
+-- the mark's snapshot on.
 SELECT NOT EXISTS (
     SELECT FROM (SELECT snapshot FROM rota.tally_mark ORDER BY seq DESC LIMIT 1) AS mark
     CROSS JOIN LATERAL (

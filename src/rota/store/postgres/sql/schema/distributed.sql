@@ -1,5 +1,6 @@
--- A table of Rota's that Citus has distributed, if there is one. It is asked where Citus is installed. Local tables that Citus
--- knows are no matter: they have no way of distribution and no group. Locks nothing.
+-- A table of Rota's that Citus has distributed, if there is one. It is asked where Citus is
+-- installed. Local tables that Citus knows are no matter: they have no way of distribution and no
+-- group. Locks nothing.
 SELECT p.logicalrelid::regclass::text
 FROM pg_dist_partition p
 JOIN pg_class c ON c.oid = p.logicalrelid

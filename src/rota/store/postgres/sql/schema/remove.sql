@@ -1,6 +1,7 @@
 -- Remove Rota's tables and everything in them. Nothing happens where there are none.
--- It locks each of them against everything else, in no order that workers keep. So it gives up soon, and sooner than
--- the server looks for deadlocks, in which it might end a worker's statement: nothing is removed then.
+-- It locks each of them against everything else, in no order that workers keep. So it gives up
+-- soon, and sooner than the server looks for deadlocks, in which it might end a worker's statement:
+-- nothing is removed then.
 DO $rota_remove$
 DECLARE
     patience CONSTANT text := current_setting('lock_timeout');

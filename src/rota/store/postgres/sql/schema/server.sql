@@ -1,5 +1,5 @@
--- What this server is, where it says so: its version, and what the services that only speak PostgreSQL's language add to
--- the catalog. Locks nothing, and reads no table of Rota's.
+-- What this server is, where it says so: its version, and what the services that only speak
+-- PostgreSQL's language add to the catalog. Locks nothing, and reads no table of Rota's.
 SELECT
     version(),
     to_regclass('sys.iam_pg_role_mappings') IS NOT NULL AS dsql,

@@ -1,8 +1,8 @@
--- End the connections of workers that were frozen while they received what they had claimed. What does
--- not fit into the buffers on the way keeps the transaction open: it holds the session's row, so that no
--- rescue can lock it, and the lane; no timeout of the server counts there.
--- Only where a silent session cannot be locked, and of transactions older than its timeout; not those of
--- a role that this one may not end.
+-- End the connections of workers that were frozen while they received what they had claimed. What
+-- does not fit into the buffers on the way keeps the transaction open: it holds the session's row,
+-- so that no rescue can lock it, and the lane; no timeout of the server counts there.
+-- Only where a silent session cannot be locked, and of transactions older than its timeout; not
+-- those of a role that this one may not end.
 SELECT pg_terminate_backend(pid, 1000)
 FROM (
     SELECT DISTINCT activity.pid

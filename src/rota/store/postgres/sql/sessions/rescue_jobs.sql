@@ -1,9 +1,10 @@
--- Decide what becomes of rescued jobs. Their worker's death is noted with how many `suspects` it leaves;
--- `spent` is 1 where the attempt is. Jobs with a request to cancel are cancelled, those without another
--- attempt are discarded, the others are appended to the log again. Gives each job with its new state, its key, and the
--- node of a flow that it has ended for, and says in the tally how many ended.
--- `keep_until` of cancelled jobs is a day, rounded up to 45 minutes as in settle_complete.sql; that of
--- discarded ones is what `keeps` says of their `queues`, else they stay for ever.
+-- Decide what becomes of rescued jobs. Their worker's death is noted with how many `suspects` it
+-- leaves; `spent` is 1 where the attempt is. Jobs with a request to cancel are cancelled, those
+-- without another attempt are discarded, the others are appended to the log again. Gives each job
+-- with its new state, its key, and the node of a flow that it has ended for, and says in the tally
+-- how many ended.
+-- `keep_until` of cancelled jobs is a day, rounded up to 45 minutes as in settle_complete.sql; that
+-- of discarded ones is what `keeps` says of their `queues`, else they stay for ever.
 WITH job AS MATERIALIZED (
     SELECT entry.*, coalesce(entry.errors, '[]') || jsonb_build_object(
                'attempt', entry.attempt + 1, 'at', now(), 'exception', 'rota.WorkerDied',

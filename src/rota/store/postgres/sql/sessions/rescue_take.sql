@@ -1,8 +1,8 @@
--- Take the leases of locked sessions that are still without a sign of life: a renewal may have
--- been committed after the snapshot of rescue_lock.sql. Leases that a transaction has locked are left
--- for the next rescue: a prepared transaction may last for days. Gives, for each session, its worker,
--- the jobs taken that may have begun, those that had not, and whether leases are left. Suspects begin
--- only in a lot.
+-- Take the leases of locked sessions that are still without a sign of life: a renewal may have been
+-- committed after the snapshot of rescue_lock.sql. Leases that a transaction has locked are left
+-- for the next rescue: a prepared transaction may last for days. Gives, for each session, its
+-- worker, the jobs taken that may have begun, those that had not, and whether leases are left.
+-- Suspects begin only in a lot.
 -- Locks leases by their ids' order, as settlements do; waits for no lock.
 WITH dead AS MATERIALIZED (
     SELECT session.id, session.host, session.pid FROM rota.session

@@ -1,5 +1,6 @@
--- End the connections on which dead sessions slept: a frozen process would keep the watch over its queues,
--- and no job would wake another worker at once. Not those of a role that this one may not end.
+-- End the connections on which dead sessions slept: a frozen process would keep the watch over its
+-- queues, and no job would wake another worker at once. Not those of a role that this one may not
+-- end.
 SELECT pg_terminate_backend(held.pid)
 FROM pg_locks AS held
 JOIN pg_stat_activity AS activity ON activity.pid = held.pid AND pg_has_role(activity.usesysid, 'USAGE')

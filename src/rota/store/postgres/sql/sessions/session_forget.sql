@@ -1,4 +1,5 @@
--- Remove ended sessions and those of their signs of life that heartbeat_trim.sql has left. Their leases are gone already.
+-- Remove ended sessions and those of their signs of life that heartbeat_trim.sql has left. Their
+-- leases are gone already.
 WITH heartbeat AS (
     DELETE FROM rota.heartbeat
     WHERE session = ANY (%(sessions)s::int8[])

@@ -1,10 +1,11 @@
--- A sign of life. Gives the session's jobs that have a request to cancel, which sessions serve each of
--- its queues with the same tasks, itself among them, but not those that have long given no sign; what is set for queues
--- (null: nothing), and the server's clock. No row: the session is not
--- alive, came here with a dump (see rota.restored), or belongs to the time before a failover, whose last
+-- A sign of life. Gives the session's jobs that have a request to cancel, which sessions serve each
+-- of its queues with the same tasks, itself among them, but not those that have long given no sign;
+-- what is set for queues (null: nothing), and the server's clock. No row: the session is not alive,
+-- came here with a dump (see rota.restored), or belongs to the time before a failover, whose last
 -- commits may be lost.
--- Locks the session's row FOR KEY SHARE: a rescue waits, or was first and has removed the row. The table
--- of requests is nearly always empty. Walks heartbeat_order, for each session from 0.6 of its timeout ago on.
+-- Locks the session's row FOR KEY SHARE: a rescue waits, or was first and has removed the row. The
+-- table of requests is nearly always empty. Walks heartbeat_order, for each session from 0.6 of its
+-- timeout ago on.
 WITH alive AS (
     INSERT INTO rota.heartbeat (session)
     SELECT id FROM rota.session

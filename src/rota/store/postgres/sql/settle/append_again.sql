@@ -1,6 +1,6 @@
 -- Append jobs that were leased to the log once more, in the order given, without spending an
--- attempt: a release. They queue up behind the jobs that are there now. A unique job whose key was free
--- while it ran comes back without it.
+-- attempt: a release. They queue up behind the jobs that are there now. A unique job whose key was
+-- free while it ran comes back without it.
 INSERT INTO rota.log (id, enqueued_at, lane, entry, timeout, segment, attempt, max_attempts, task,
                       args, errors, unique_key, iteration, last_run, headers)
 SELECT job.id, job.enqueued_at, job.lane, job.entry + 1, job.timeout,

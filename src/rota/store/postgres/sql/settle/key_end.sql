@@ -1,5 +1,6 @@
 -- Free the keys of jobs that have ended; a job with a period holds its key until that is over.
--- Locks: the rows of these keys, which no producer locks while the jobs run. Walks unique_key's primary key.
+-- Locks: the rows of these keys, which no producer locks while the jobs run. Walks unique_key's
+-- primary key.
 WITH done AS MATERIALIZED (
     SELECT * FROM unnest(%(jobs)s::int8[], %(keys)s::text[]) AS done (id, key)
 ), gone AS (

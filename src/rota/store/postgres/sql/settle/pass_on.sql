@@ -1,5 +1,6 @@
--- append_again.sql for jobs of tasks that this worker does not know: each goes to the lane of its task, see
--- pass_on_lanes.sql, from which only workers claim that know the task. Gives their queues.
+-- append_again.sql for jobs of tasks that this worker does not know: each goes to the lane of its
+-- task, see pass_on_lanes.sql, from which only workers claim that know the task. Gives their
+-- queues.
 WITH back AS MATERIALIZED (
     SELECT job.*, lane.queue, coalesce(own.id, job.lane) AS new_lane
     FROM unnest(%(jobs)s::int8[]) AS back (id)

@@ -1,5 +1,6 @@
--- Make the lanes for jobs of tasks that this worker does not know: one for each task beside each lane where such
--- a job was met, with the same limit, and of its fair share. The key of such a lane is none that a producer could ask for.
+-- Make the lanes for jobs of tasks that this worker does not know: one for each task beside each
+-- lane where such a job was met, with the same limit, and of its fair share. The key of such a lane
+-- is none that a producer could ask for.
 -- (Its number for a fair share stands for text that may be long.)
 -- Waits only for another transaction that makes the same lanes, in the same order: a short one.
 INSERT INTO rota.lane (queue, priority, limit_id, fair, task)

@@ -1,5 +1,6 @@
--- settle_wait.sql for rounds that ended well: the job comes round again after `delay` seconds or at a time,
--- with all its attempts, and its iterations are counted. Errors of this round are forgotten.
+-- settle_wait.sql for rounds that ended well: the job comes round again after `delay` seconds or at
+-- a time, with all its attempts, and its iterations are counted. Errors of this round are
+-- forgotten.
 WITH again AS (
     INSERT INTO rota.timer (id, run_at, enqueued_at, lane, entry, timeout, attempt, max_attempts,
                             state, task, args, unique_key, iteration, last_run, headers)

@@ -1,6 +1,8 @@
--- settle_whole.sql and settle_complete.sql in one statement, for the everyday case: all jobs of one lease have
--- completed, without results, with one retention. So it needs no transaction around it, and one round trip.
--- No row: nothing was settled, and the statements for all cases decide. It notifies the processes that wait itself.
+-- settle_whole.sql and settle_complete.sql in one statement, for the everyday case: all jobs of one
+-- lease have completed, without results, with one retention. So it needs no transaction around it,
+-- and one round trip.
+-- No row: nothing was settled, and the statements for all cases decide. It notifies the processes
+-- that wait itself.
 -- The texts are the same as there, and as in ended.sql.
 WITH freed AS (
     DELETE FROM rota.lease

@@ -1,6 +1,7 @@
 -- Move completed jobs without results, of one retention, into the finished ones: settle_finish.sql
--- for the common case. The jobs come as ranges of ids, since the ids of a lease nearly always follow one
--- another: one walk of log_job over each range, to each job's newest entry. Says in the tally how many.
+-- for the common case. The jobs come as ranges of ids, since the ids of a lease nearly always
+-- follow one another: one walk of log_job over each range, to each job's newest entry. Says in the
+-- tally how many.
 -- `until` is rounded up to a multiple of 1/32 of the retention: many jobs then expire together, and
 -- their totals need no row for every moment. See docs/how/engine.md, Counting.
 WITH kept AS MATERIALIZED (

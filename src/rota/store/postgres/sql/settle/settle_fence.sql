@@ -1,8 +1,8 @@
 -- Take settled jobs out of their leases, where the session still holds these leases; the locks on
 -- the lease rows, in the order of their ids, decide between a settlement and a rescue that meet.
 -- A lease that is settled whole is deleted, another one shrinks, and its jobs' limits with it.
--- Gives, for each lease still held: its id, its lane, settled jobs that it did not hold, settled jobs with a
--- request to cancel, and whether any process waits for the end of jobs, see waited.sql.
+-- Gives, for each lease still held: its id, its lane, settled jobs that it did not hold, settled
+-- jobs with a request to cancel, and whether any process waits for the end of jobs, see waited.sql.
 WITH settled AS MATERIALIZED (
     SELECT lease, array_agg(job) AS jobs
     FROM unnest(%(leases)s::int8[], %(jobs)s::int8[]) AS settled (lease, job)

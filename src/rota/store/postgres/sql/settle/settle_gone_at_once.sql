@@ -1,5 +1,5 @@
--- settle_at_once.sql for jobs that are not kept: settle_whole.sql and settle_gone.sql in one statement. The texts are the
--- same as there.
+-- settle_at_once.sql for jobs that are not kept: settle_whole.sql and settle_gone.sql in one
+-- statement. The texts are the same as there.
 WITH freed AS (
     DELETE FROM rota.lease
     WHERE id = %(lease)s::int8 AND session = %(session)s::int8 AND jobs = %(jobs)s::text::int8[]

@@ -1,6 +1,7 @@
 -- Move settled jobs into the timer, to be appended to the log again when their time comes.
--- `spent` is 1 where the run used up an attempt; a job that `ran` is no suspect any more. A unique job whose key was free while it ran comes back
--- without it. Reads the newest log entries by log_job, and says in the tally how many.
+-- `spent` is 1 where the run used up an attempt; a job that `ran` is no suspect any more. A unique
+-- job whose key was free while it ran comes back without it. Reads the newest log entries by
+-- log_job, and says in the tally how many.
 WITH again AS (
     INSERT INTO rota.timer (id, run_at, enqueued_at, lane, entry, timeout, attempt, max_attempts,
                             state, task, args, errors, unique_key, iteration, last_run, headers)

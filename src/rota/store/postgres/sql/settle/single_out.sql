@@ -1,5 +1,6 @@
--- Give one job of a lease a lease of its own, for a transaction of its handler: what that locks then
--- concerns no other job, however long it lasts. Nothing changes where the job is alone already.
+-- Give one job of a lease a lease of its own, for a transaction of its handler: what that locks
+-- then concerns no other job, however long it lasts. Nothing changes where the job is alone
+-- already.
 -- Gives the lease that the job has now; no row where the session does not hold it any more.
 -- Locks the session's row FOR KEY SHARE, as a claim does, so that no rescue is under way; and the
 -- lease's, as a settlement does. Walks lease_order.

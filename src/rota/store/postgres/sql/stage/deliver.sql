@@ -1,11 +1,12 @@
 -- Let jobs become due that wait for a signal which is there; how many.
--- Whoever commits last sees the other, but a producer cannot look after its commit, and a worker may die before. So both
--- signals and waits carry the id of their transaction, and those that the newest mark's snapshot did not see are compared.
+-- Whoever commits last sees the other, but a producer cannot look after its commit, and a worker
+-- may die before. So both signals and waits carry the id of their transaction, and those that the
+-- newest mark's snapshot did not see are compared.
 -- The next mark is written where nothing was locked by anybody else: what was is compared again.
--- A wait counts while the timer has the entry with which it began. The job's time is now, under a new transaction id, which
--- is where stage.sql looks for it.
--- Locks: rows of the timer, SKIP LOCKED. Walks memory_xid from the mark on, and then, for each job, the timer's primary
--- key, memory_order and memory_ref.
+-- A wait counts while the timer has the entry with which it began. The job's time is now, under a
+-- new transaction id, which is where stage.sql looks for it.
+-- Locks: rows of the timer, SKIP LOCKED. Walks memory_xid from the mark on, and then, for each job,
+-- the timer's primary key, memory_order and memory_ref.
 WITH mark AS MATERIALIZED (
     SELECT seq, snapshot FROM rota.signal_mark ORDER BY seq DESC LIMIT 1
 ), fresh AS MATERIALIZED (
@@ -22,7 +23,8 @@ WITH mark AS MATERIALIZED (
 ), asleep AS MATERIALIZED (
     SELECT timer.id, timer.entry
     FROM fresh CROSS JOIN LATERAL (
-        -- The newest entry of the job. Without the order the planner would walk all timers for each job.
+        -- The newest entry of the job. Without the order the planner would walk all timers for each
+        -- job.
         SELECT timer.id, timer.entry, timer.state, timer.run_at FROM rota.timer WHERE timer.id = fresh.job
         ORDER BY timer.id DESC, timer.entry DESC LIMIT 1
     ) AS timer

@@ -1,6 +1,6 @@
--- In how many seconds the timer needs a staging (null: not at all). Timers that the newest mark has not
--- seen need one at once, even if they are due later: it makes the next mark, so that they are looked at
--- only once.
+-- In how many seconds the timer needs a staging (null: not at all). Timers that the newest mark has
+-- not seen need one at once, even if they are due later: it makes the next mark, so that they are
+-- looked at only once.
 -- So do signals and waits that have not been compared, see deliver.sql.
 -- Locks nothing and writes nothing. Walks what stage.sql and deliver.sql walk, to its first hit.
 WITH mark AS MATERIALIZED (

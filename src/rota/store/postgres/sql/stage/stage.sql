@@ -6,11 +6,13 @@
 -- `late`: at or before the mark, from transactions that its snapshot did not see: newer ones, or
 -- those that were running then; walks timer_xid. Not bounded by `size`, so that the new mark's
 -- snapshot vouches for all of them.
--- Where the clock was set back the mark is ahead of it, and counts as one of now: what is not due yet
--- is looked at again when its time comes.
--- Two entries of a unique job may have the same time, hence WITH TIES. Those that are void are dropped.
--- `seen` is what this snapshot sees of the others' keys, `key` what of it no transaction has locked or
--- changed: where a replacement is under way the job is put off a little, since a staging waits for none.
+-- Where the clock was set back the mark is ahead of it, and counts as one of now: what is not due
+-- yet is looked at again when its time comes.
+-- Two entries of a unique job may have the same time, hence WITH TIES. Those that are void are
+-- dropped.
+-- `seen` is what this snapshot sees of the others' keys, `key` what of it no transaction has locked
+-- or changed: where a replacement is under way the job is put off a little, since a staging waits
+-- for none.
 WITH mark AS MATERIALIZED (
     SELECT seq, least(run_at, statement_timestamp()) AS run_at, id, snapshot,
            run_at > statement_timestamp() AS ahead

@@ -1,9 +1,11 @@
--- Lease jobs that this transaction has enqueued itself, by priority and then in their order: the claim of a test.
--- Locks no lane, and moves no cursor. What it hands out comes before all that a cursor can stand at: an `xid` of
--- '0', which no transaction has. (A row of this transaction's own may be changed: no other one sees it, and it
--- goes with the rollback.) A lane that is at its very beginning gets a cursor entry right behind these.
--- `shut` are lanes whose limits have no place. Void entries are passed over as by claim_keyed.sql; the row
--- of a key that is this transaction's is locked already.
+-- Lease jobs that this transaction has enqueued itself, by priority and then in their order: the
+-- claim of a test.
+-- Locks no lane, and moves no cursor. What it hands out comes before all that a cursor can stand
+-- at: an `xid` of '0', which no transaction has. (A row of this transaction's own may be changed:
+-- no other one sees it, and it goes with the rollback.) A lane that is at its very beginning gets a
+-- cursor entry right behind these.
+-- `shut` are lanes whose limits have no place. Void entries are passed over as by claim_keyed.sql;
+-- the row of a key that is this transaction's is locked already.
 -- Walks log_order in each lane, log_job, and unique_key's primary key.
 WITH taken AS MATERIALIZED (
     SELECT job.*, lane.queue, lane.priority, lane.limit_id

@@ -1,5 +1,6 @@
--- The jobs that this transaction has put into the log or the timer, in their order. `xid` is that of the
--- whole transaction, also in a savepoint; '0' have those that own_claim.sql has handed out. Locks nothing.
+-- The jobs that this transaction has put into the log or the timer, in their order. `xid` is that
+-- of the whole transaction, also in a savepoint; '0' have those that own_claim.sql has handed out.
+-- Locks nothing.
 -- Walks log_order in each lane, and timer_xid.
 SELECT job.id
 FROM rota.lane

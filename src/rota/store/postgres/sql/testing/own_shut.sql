@@ -1,5 +1,5 @@
--- The lanes of keys in which this transaction has jobs, and whose limits have no place. Locks nothing. Walks
--- lane_keyed, and log_order in each of these lanes.
+-- The lanes of keys in which this transaction has jobs, and whose limits have no place. Locks
+-- nothing. Walks lane_keyed, and log_order in each of these lanes.
 SELECT lane.id
 FROM rota.lane
 WHERE lane.limit_id <> 0

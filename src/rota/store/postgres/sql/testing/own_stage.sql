@@ -1,5 +1,6 @@
--- Append waiting jobs of this transaction to the log, in the order of their times; which these are. Says in the
--- tally how many left the timer. Locks rows of this transaction's own alone, and moves no mark.
+-- Append waiting jobs of this transaction to the log, in the order of their times; which these are.
+-- Says in the tally how many left the timer. Locks rows of this transaction's own alone, and moves
+-- no mark.
 -- Jobs that wait for others stay. Walks timer_xid. Void entries of unique jobs are dropped.
 WITH due AS MATERIALIZED (
     SELECT timer.id, timer.entry, (timer.unique_key IS NULL OR EXISTS (

@@ -1,4 +1,5 @@
--- Whether this transaction has jobs that may be available or due, or jobs of flows that have ended: a claim costs more.
+-- Whether this transaction has jobs that may be available or due, or jobs of flows that have ended:
+-- a claim costs more.
 -- Locks nothing. Walks log_order in each lane, timer_xid, and flow_arrival_xid.
 SELECT EXISTS (
     SELECT FROM rota.lane

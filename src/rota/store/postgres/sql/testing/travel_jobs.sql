@@ -1,5 +1,6 @@
--- Set back the times of these jobs of this transaction, wherever they are, and of their keys. Locks rows of this
--- transaction's own alone. Walks log_job, timer's primary key, finished_job, and timer_xid's like for keys.
+-- Set back the times of these jobs of this transaction, wherever they are, and of their keys. Locks
+-- rows of this transaction's own alone. Walks log_job, timer's primary key, finished_job, and
+-- timer_xid's like for keys.
 WITH logged AS (
     UPDATE rota.log SET enqueued_at = enqueued_at - make_interval(secs => %(seconds)s::float8),
                         last_run = last_run - make_interval(secs => %(seconds)s::float8)

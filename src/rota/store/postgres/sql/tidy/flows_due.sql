@@ -1,5 +1,5 @@
--- The next flows whose retention is over, locked; one that is being retried is left out. Walks flow_end_kept from an hour
--- before the last whole round on, see prune_discarded.sql.
+-- The next flows whose retention is over, locked; one that is being retried is left out. Walks
+-- flow_end_kept from an hour before the last whole round on, see prune_discarded.sql.
 SELECT flow.id
 FROM (
     SELECT ended.flow, ended.round FROM rota.flow_end AS ended

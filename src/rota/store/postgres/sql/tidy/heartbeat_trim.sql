@@ -1,7 +1,8 @@
--- Forget old signs of life, of all sessions up to one moment, and remember which it was. The newest of a living session is
--- never that old; and a session without any counts as silent, like one whose newest is old.
--- Walks heartbeat_order, for each session from where the last round ended: before it, under an old snapshot, lie
--- the dead rows of earlier rounds. (Without OFFSET 0 a plan may look at these.)
+-- Forget old signs of life, of all sessions up to one moment, and remember which it was. The newest
+-- of a living session is never that old; and a session without any counts as silent, like one whose
+-- newest is old.
+-- Walks heartbeat_order, for each session from where the last round ended: before it, under an old
+-- snapshot, lie the dead rows of earlier rounds. (Without OFFSET 0 a plan may look at these.)
 WITH span AS MATERIALIZED (
     SELECT to_timestamp(trimmed.last_value) AS since, to_timestamp(up_to.second) AS until,
            up_to.second

@@ -1,4 +1,5 @@
--- Remove a batch of the results of these flows; how many. Walks flow_node_order, and flow_result's primary key.
+-- Remove a batch of the results of these flows; how many. Walks flow_node_order, and flow_result's
+-- primary key.
 WITH gone AS (
     DELETE FROM rota.flow_result
     WHERE ctid = ANY (ARRAY(

@@ -1,5 +1,6 @@
 -- Give the unique keys of such jobs what they had.
--- Locks: the rows of these keys, which this transaction has made. Walks: unique_key by its primary key.
+-- Locks: the rows of these keys, which this transaction has made. Walks: unique_key by its primary
+-- key.
 UPDATE rota.unique_key AS held
 SET until = to_timestamp(was.until), first_at = to_timestamp(was.first_at),
     iteration = was.iteration, last_run = to_timestamp(was.last_run)

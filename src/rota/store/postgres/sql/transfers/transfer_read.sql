@@ -1,5 +1,7 @@
--- All that is known of those of these jobs that wait, in the order of their ids. Read when they are locked.
--- Of a job that was passed on to those who know its task, the key of its fair share is not known any more.
+-- All that is known of those of these jobs that wait, in the order of their ids. Read when they are
+-- locked.
+-- Of a job that was passed on to those who know its task, the key of its fair share is not known
+-- any more.
 -- Locks nothing. Walks: timer by its primary key, log_job, unique_key by its primary key.
 SELECT job.id, job.task, job.args::text, job.queue, job.priority, job.attempt, job.max_attempts, job.timeout,
        extract(epoch FROM job.enqueued_at)::float8, extract(epoch FROM job.scheduled_at)::float8,

@@ -1,5 +1,5 @@
--- Give jobs that were stored in this transaction what they had where they come from. Off the normal path: the only
--- statement that updates the log, each row once, and before anybody else can see it.
+-- Give jobs that were stored in this transaction what they had where they come from. Off the normal
+-- path: the only statement that updates the log, each row once, and before anybody else can see it.
 -- Locks nothing that another transaction could want. Walks: log_job, and timer by its primary key.
 WITH was AS MATERIALIZED (
     SELECT * FROM unnest(

@@ -1,5 +1,5 @@
--- Whether these queues have something to claim (lanes of other tasks than these are left out), wherever it lies: in holes,
--- in any segment of the log, in key lanes.
+-- Whether these queues have something to claim (lanes of other tasks than these are left out),
+-- wherever it lies: in holes, in any segment of the log, in key lanes.
 -- Locks nothing and writes nothing. Walks what claim_probe.sql walks, to its first hit.
 SELECT EXISTS (
     SELECT FROM rota.lane

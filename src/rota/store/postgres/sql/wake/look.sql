@@ -1,14 +1,15 @@
--- What there is to do, for an idle worker when it is its turn: whether these queues have something to claim (null:
--- available.sql has to say it), and the log's current segment; whether a session is silent; in how many seconds the timer needs a
--- staging (see due.sql); in how many the next cron entry is due, and the next
--- one that is not overdue (null: none, or not asked for); the server's clock; whether no worker of the group
--- has the watch (null: not asked for); whether the minute that is over is not recorded; last, whether something is to be
--- decided of flows. One that goes to sleep in
--- this very moment takes this look for a watch, and does without.
--- For light work as claim_light.sql: nothing is in any segment of the log but one, no cursor has holes, and there are no
--- key lanes. The numbers of the segments are put in when the statement is read: 0 stands for the one.
--- Locks nothing and writes nothing. Walks what claim_light.sql, rescue_lock.sql and stage.sql walk, each to its
--- first hit.
+-- What there is to do, for an idle worker when it is its turn: whether these queues have something
+-- to claim (null: available.sql has to say it), and the log's current segment; whether a session is
+-- silent; in how many seconds the timer needs a staging (see due.sql); in how many the next cron
+-- entry is due, and the next one that is not overdue (null: none, or not asked for); the server's
+-- clock; whether no worker of the group has the watch (null: not asked for); whether the minute
+-- that is over is not recorded; last, whether something is to be decided of flows. One that goes to
+-- sleep in this very moment takes this look for a watch, and does without.
+-- For light work as claim_light.sql: nothing is in any segment of the log but one, no cursor has
+-- holes, and there are no key lanes. The numbers of the segments are put in when the statement is
+-- read: 0 stands for the one.
+-- Locks nothing and writes nothing. Walks what claim_light.sql, rescue_lock.sql and stage.sql walk,
+-- each to its first hit.
 SELECT
     CASE WHEN pg_relation_size('rota.log_1') = 0 AND pg_relation_size('rota.log_2') = 0
               AND pg_relation_size('rota.log_3') = 0

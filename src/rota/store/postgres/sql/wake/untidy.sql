@@ -1,5 +1,5 @@
--- Whether a ring is untidy, or a request to cancel is left over. Where there are many lanes a log that is not empty
--- is untidy: it is left as soon as it is old enough.
+-- Whether a ring is untidy, or a request to cancel is left over. Where there are many lanes a log
+-- that is not empty is untidy: it is left as soon as it is old enough.
 -- Locks nothing and writes nothing; asks for the sizes of files, and for the first request.
 SELECT EXISTS (SELECT FROM rota.cancel_request)
 OR EXISTS (

@@ -1,10 +1,10 @@
--- The lanes of a queue that have available jobs and a limit with places, or no limit; the first priority
--- first, then those that were served longest ago. Lanes of tasks that are not among `tasks` (a JSON array;
--- null: all are) are left out. With each the limit, its places (null: no limit),
--- its rate's seconds and its key.
+-- The lanes of a queue that have available jobs and a limit with places, or no limit; the first
+-- priority first, then those that were served longest ago. Lanes of tasks that are not among
+-- `tasks` (a JSON array; null: all are) are left out. With each the limit, its places (null: no
+-- limit), its rate's seconds and its key.
 -- Locks nothing; exact in the transaction of a claim. Walks: rota_lane_order until it has enough,
--- rota_job_keyed down to its first entry per lane, rota_job_held as a whole, which has what the workers
--- hold, and rota_limit_start_order over a limit's window.
+-- rota_job_keyed down to its first entry per lane, rota_job_held as a whole, which has what the
+-- workers hold, and rota_limit_start_order over a limit's window.
 WITH held (limit_id, jobs) AS MATERIALIZED (
     SELECT rota_lane.limit_id, count(*)
     FROM rota_job INDEXED BY rota_job_held

@@ -1,5 +1,5 @@
--- Which of these queues have available jobs, or key lanes, and are not paused; whether there are key
--- lanes. Locks nothing.
+-- Which of these queues have available jobs, or key lanes, and are not paused; whether there are
+-- key lanes. Locks nothing.
 -- Walks: rota_queue by its primary key, rota_job_available and rota_lane_order down to their first
 -- entries per queue.
 SELECT wanted.value, EXISTS (SELECT 1 FROM rota_lane WHERE queue = wanted.value) AS keyed

@@ -1,5 +1,5 @@
--- The lanes that have available jobs, up to `most` of them. Locks nothing. Walks: rota_job_keyed from lane to
--- lane, with one probe for each.
+-- The lanes that have available jobs, up to `most` of them. Locks nothing. Walks: rota_job_keyed
+-- from lane to lane, with one probe for each.
 WITH RECURSIVE used (lane) AS (
     SELECT min(lane) FROM rota_job WHERE state = 'available' AND lane IS NOT NULL
     UNION ALL

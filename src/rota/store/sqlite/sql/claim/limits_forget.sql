@@ -1,4 +1,5 @@
--- Forget starts that lie in their limit's window no more, of these limits (a JSON array of [limit, jobs]).
+-- Forget starts that lie in their limit's window no more, of these limits (a JSON array of [limit,
+-- jobs]).
 -- Walks: rota_limit_start_order from each limit's first entry on.
 DELETE FROM rota_limit_start
 WHERE rowid IN (

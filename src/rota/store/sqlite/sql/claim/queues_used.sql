@@ -1,6 +1,7 @@
--- The queues that have available jobs, up to `most` of those without a lane, and up to as many lanes.
--- Locks nothing. Walks: rota_job_available from queue to queue and rota_job_keyed from lane to lane, with one
--- probe for each.
+-- The queues that have available jobs, up to `most` of those without a lane, and up to as many
+-- lanes.
+-- Locks nothing. Walks: rota_job_available from queue to queue and rota_job_keyed from lane to
+-- lane, with one probe for each.
 WITH RECURSIVE plain (queue) AS (
     SELECT min(queue) FROM rota_job WHERE state = 'available' AND lane IS NULL
     UNION ALL

@@ -1,6 +1,7 @@
--- Cancel those of these jobs (a JSON array of ids) that have not started. They are kept as long as is set
--- for their queue, else as `keeps` (a JSON array of [queue, seconds]) says, else a day; a minute at the
--- least, so that the user who cancels can see them; rounded up. Gives them as they are now.
+-- Cancel those of these jobs (a JSON array of ids) that have not started. They are kept as long as
+-- is set for their queue, else as `keeps` (a JSON array of [queue, seconds]) says, else a day; a
+-- minute at the least, so that the user who cancels can see them; rounded up. Gives them as they
+-- are now.
 -- `only`: if they are in this state.
 -- Locks: the database. Walks: rota_job by its primary key, and rota_unique_job.
 WITH moment (now) AS (SELECT (julianday('now') - 2440587.5) * 86400.0)

@@ -1,6 +1,6 @@
 -- Make those of these jobs (a JSON array of ids) available that have finished or wait for their
--- time, with all their attempts; their errors stay readable. Finished unique ones only if they have their
--- key again. Jobs that wait for others stay as they are. Gives their ids.
+-- time, with all their attempts; their errors stay readable. Finished unique ones only if they have
+-- their key again. Jobs that wait for others stay as they are. Gives their ids.
 -- `only`: if they are in this state.
 -- Locks: the database. Walks: rota_job by its primary key.
 UPDATE rota_job

@@ -1,5 +1,5 @@
--- Take the keys of finished jobs (a JSON array of ids) for them again, where the keys are free or still
--- theirs; of two jobs with one key the newer gets it: the columns beside max() are its own.
+-- Take the keys of finished jobs (a JSON array of ids) for them again, where the keys are free or
+-- still theirs; of two jobs with one key the newer gets it: the columns beside max() are its own.
 -- `only`: if they are in this state.
 -- Locks: the database. Walks: rota_job and rota_unique by their primary keys.
 -- It begins with INSERT for the same reason as enqueue.sql.

@@ -1,9 +1,9 @@
--- Store one job per element of `args` (a JSON array of JSON texts); gives their ids. What is set for the
--- queue holds where neither the caller nor the task says anything.
+-- Store one job per element of `args` (a JSON array of JSON texts); gives their ids. What is set
+-- for the queue holds where neither the caller nor the task says anything.
 -- Locks: the database, like every write to SQLite; hence ids are given in the order of commits, and
 -- inside one statement in the order of the array, which json_each walks from its start.
--- It begins with INSERT, not WITH: that is how Python's driver knows, on a caller's connection, that
--- a transaction must be begun.
+-- It begins with INSERT, not WITH: that is how Python's driver knows, on a caller's connection,
+-- that a transaction must be begun.
 INSERT INTO rota_job
        (task, queue, priority, state, max_attempts, timeout, enqueued_at, scheduled_at, headers, args)
 SELECT :task, :queue, :priority, :state,

@@ -1,6 +1,6 @@
 -- enqueue.sql for one job: `args` is its JSON text. It takes a third less time.
--- Locks: the database. It begins with INSERT for the same reason as enqueue.sql. The moment is the same wherever
--- it stands in a statement.
+-- Locks: the database. It begins with INSERT for the same reason as enqueue.sql. The moment is the
+-- same wherever it stands in a statement.
 INSERT INTO rota_job
        (task, queue, priority, state, max_attempts, timeout, enqueued_at, scheduled_at, headers, args)
 VALUES (:task, :queue, :priority, :state,

@@ -1,6 +1,6 @@
--- The lane of each pair [limit's key, fair key] of a JSON array, in its order; null where there is no
--- lane, or where its limit has other numbers than these. Locks nothing. Walks the unique keys of both
--- tables.
+-- The lane of each pair [limit's key, fair key] of a JSON array, in its order; null where there is
+-- no lane, or where its limit has other numbers than these. Locks nothing. Walks the unique keys of
+-- both tables.
 SELECT (
     SELECT lane.id FROM rota_lane AS lane
     WHERE lane.queue = :queue AND lane.priority = :priority

@@ -1,4 +1,5 @@
--- Make limits known, and give them the numbers that the code says now. `pairs` as in lanes_find.sql.
+-- Make limits known, and give them the numbers that the code says now. `pairs` as in
+-- lanes_find.sql.
 -- It begins with INSERT for the same reason as enqueue.sql.
 INSERT INTO rota_limit (key, running, rate_count, rate_seconds)
 SELECT DISTINCT json_extract(value, '$[0]'), :running, :rate_count, :rate_seconds

@@ -1,5 +1,5 @@
--- Which jobs have these keys (a JSON array), their queues and states, and the nodes of flows that they belong to, if they
--- still exist.
+-- Which jobs have these keys (a JSON array), their queues and states, and the nodes of flows that
+-- they belong to, if they still exist.
 -- Locks nothing. Walks: rota_unique and rota_job by their primary keys.
 SELECT held.key, held.job, held.first_at, job.id, job.queue, job.state, job.keep_until,
        CASE WHEN job.headers IS NOT NULL THEN json_extract(job.headers, '$."rota.node"') END

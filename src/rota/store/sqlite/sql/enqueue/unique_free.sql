@@ -1,4 +1,5 @@
--- These jobs (a JSON array of ids) have ended: free their keys, but for those whose period is not over.
+-- These jobs (a JSON array of ids) have ended: free their keys, but for those whose period is not
+-- over.
 -- Locks: the database. Walks: rota_unique_job.
 DELETE FROM rota_unique
 WHERE job IN (SELECT value FROM json_each(:jobs))

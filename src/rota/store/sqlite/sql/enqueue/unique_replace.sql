@@ -1,6 +1,6 @@
 -- Give these jobs, which have not started, new args, options and time: `jobs` is a JSON array of
--- [job, args, when its key was first enqueued, lane or null]. With `cap` the time is at most so many
--- seconds after that first enqueue. Gives the jobs as they are now.
+-- [job, args, when its key was first enqueued, lane or null]. With `cap` the time is at most so
+-- many seconds after that first enqueue. Gives the jobs as they are now.
 -- Locks: the database. Walks: rota_job by its primary key.
 UPDATE rota_job
 SET args = new.args, lane = new.lane, queue = :queue, priority = :priority, state = :state, attempt = 0,

@@ -1,5 +1,5 @@
--- Say how many jobs of nodes have ended how (a JSON array of [node, completed, failed, cancelled]). Nodes whose flow is gone
--- are left out.
+-- Say how many jobs of nodes have ended how (a JSON array of [node, completed, failed, cancelled]).
+-- Nodes whose flow is gone are left out.
 INSERT INTO rota_flow_arrival (node, completed, failed, cancelled)
 SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]'),
        json_extract(value, '$[3]')

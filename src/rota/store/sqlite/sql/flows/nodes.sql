@@ -1,5 +1,5 @@
--- The nodes of a flow in the order in which they were added, those behind `after`, or the one of a name, with how many of
--- their jobs have ended how.
+-- The nodes of a flow in the order in which they were added, those behind `after`, or the one of a
+-- name, with how many of their jobs have ended how.
 SELECT node.id, node.name, node.task,
        CASE WHEN ended.outcome IS NOT NULL THEN ended.outcome WHEN released.node IS NOT NULL THEN 'running'
             ELSE 'waiting' END,

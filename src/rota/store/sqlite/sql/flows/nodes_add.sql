@@ -1,5 +1,5 @@
--- Store nodes (a JSON array of arrays), whose jobs are stored. A name that is taken (the job that adds nodes was retried by
--- hand, and has added them before) gets the node's number behind it.
+-- Store nodes (a JSON array of arrays), whose jobs are stored. A name that is taken (the job that
+-- adds nodes was retried by hand, and has added them before) gets the node's number behind it.
 INSERT INTO rota_flow_node (id, flow, first_job, last_job, run_at, delay, expects, many, fail_fast, name, task, queue)
 SELECT json_extract(value, '$[0]'), :flow, json_extract(value, '$[1]'), json_extract(value, '$[2]'),
        json_extract(value, '$[3]'), json_extract(value, '$[4]'), json_extract(value, '$[5]'),

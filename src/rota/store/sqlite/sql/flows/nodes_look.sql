@@ -1,5 +1,5 @@
--- Nodes (a JSON array of ids) as they are: how many jobs they have and how many of these have ended how, whether they were
--- released, how they have ended, and why their flow is being stopped.
+-- Nodes (a JSON array of ids) as they are: how many jobs they have and how many of these have ended
+-- how, whether they were released, how they have ended, and why their flow is being stopped.
 SELECT node.id, node.flow, node.expects, node.round, node.fail_fast, count(came.node),
        coalesce(sum(came.completed), 0), coalesce(sum(came.failed), 0), coalesce(sum(came.cancelled), 0),
        EXISTS (SELECT 1 FROM rota_flow_fact AS fact

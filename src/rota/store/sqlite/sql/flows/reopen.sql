@@ -1,6 +1,7 @@
--- The nodes of a flow that have failed or were cancelled, and with them whatever has ended that waits for one of these: it
--- begins anew, as if it had never begun, since they may end otherwise now. Gives each node, its next round, whether its jobs
--- may run at once (those of nodes do that were released before, and begin not anew), and whether it begins anew.
+-- The nodes of a flow that have failed or were cancelled, and with them whatever has ended that
+-- waits for one of these: it begins anew, as if it had never begun, since they may end otherwise
+-- now. Gives each node, its next round, whether its jobs may run at once (those of nodes do that
+-- were released before, and begin not anew), and whether it begins anew.
 WITH RECURSIVE node AS MATERIALIZED (
     SELECT node.id, node.round, ended.outcome, released.node IS NOT NULL AS released
     FROM rota_flow_node AS node

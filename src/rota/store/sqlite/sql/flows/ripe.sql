@@ -1,5 +1,6 @@
--- The nodes that wait for one of these (a JSON array of ids, which have ended) and for nothing else, and of which nothing is
--- decided; and what speaks against their release. Nodes of flows that are being stopped are left out.
+-- The nodes that wait for one of these (a JSON array of ids, which have ended) and for nothing
+-- else, and of which nothing is decided; and what speaks against their release. Nodes of flows that
+-- are being stopped are left out.
 SELECT node.id, node.flow, node.round, node.expects, node.queue, node.first_job, node.last_job, node.run_at, node.delay,
        (SELECT min(other.name || CASE fact.outcome WHEN 'failed' THEN ' has ' ELSE ' was ' END || fact.outcome)
         FROM rota_flow_edge AS edge

@@ -1,5 +1,6 @@
--- Those of these nodes (a JSON array of ids) whose failed and cancelled jobs a retry of their flow would run again: they
--- have failed or were cancelled, or they were skipped and something has that they waited for, see reopen.sql.
+-- Those of these nodes (a JSON array of ids) whose failed and cancelled jobs a retry of their flow
+-- would run again: they have failed or were cancelled, or they were skipped and something has that
+-- they waited for, see reopen.sql.
 -- `above` is what skipped nodes waited for, up to what has failed; `again` goes down from there.
 WITH RECURSIVE above (id, outcome) AS (
     SELECT node.id, ended.outcome

@@ -1,8 +1,10 @@
--- Nodes of running flows that were released more than `least` seconds ago and have not ended: how many of their jobs are
--- left, and whether none of them is there any more, told for few jobs alone. Among the oldest and the newest 1,000 flows,
--- of these the oldest 100 that run, and 200 nodes in all: what stands still is old. (What has ended is decided in the
--- same transaction, so nothing is passed by.)
--- Locks nothing. Walks: the ends of rota_flow's primary key, rota_flow_node_order, and the keys of the facts.
+-- Nodes of running flows that were released more than `least` seconds ago and have not ended: how
+-- many of their jobs are left, and whether none of them is there any more, told for few jobs alone.
+-- Among the oldest and the newest 1,000 flows, of these the oldest 100 that run, and 200 nodes in
+-- all: what stands still is old. (What has ended is decided in the same transaction, so nothing is
+-- passed by.)
+-- Locks nothing. Walks: the ends of rota_flow's primary key, rota_flow_node_order, and the keys of
+-- the facts.
 WITH moment (now) AS (SELECT (julianday('now') - 2440587.5) * 86400.0),
 running AS MATERIALIZED (
     SELECT * FROM (

@@ -1,9 +1,11 @@
--- Each queue and priority that has something to claim, jobs that were passed on apart by their tasks, and how long ago the job that is next in it
--- was enqueued; a null priority stands for a queue's end. Counts no jobs. Key lanes are left out where
--- their limit has no place: their jobs wait for something else than a worker.
--- Locks nothing. Walks: rota_count and rota_queue, by which queues are known, and rota_job_available:
--- one probe for the lane and one for its first job; rota_lane_order, and one probe of rota_job_keyed
--- for each of its lanes; rota_limit_start_order for those whose limit has a rate.
+-- Each queue and priority that has something to claim, jobs that were passed on apart by their
+-- tasks, and how long ago the job that is next in it was enqueued; a null priority stands for a
+-- queue's end. Counts no jobs. Key lanes are left out where their limit has no place: their jobs
+-- wait for something else than a worker.
+-- Locks nothing. Walks: rota_count and rota_queue, by which queues are known, and
+-- rota_job_available: one probe for the lane and one for its first job; rota_lane_order, and one
+-- probe of rota_job_keyed for each of its lanes; rota_limit_start_order for those whose limit has a
+-- rate.
 WITH RECURSIVE known (name) AS (
     SELECT name FROM rota_queue UNION SELECT queue FROM rota_count
 ), place (queue, priority) AS (

@@ -1,6 +1,8 @@
--- Jobs that wait in lanes of single tasks (see pass_on.sql): for each queue and task how many, up to `most` of each
--- lane, how long ago the first was enqueued, and the sessions (a JSON array) that know the task, or do not say so.
--- Locks nothing. Walks: rota_lane, rota_job_keyed from each lane's first entry on, and rota_session_alive.
+-- Jobs that wait in lanes of single tasks (see pass_on.sql): for each queue and task how many, up
+-- to `most` of each lane, how long ago the first was enqueued, and the sessions (a JSON array) that
+-- know the task, or do not say so.
+-- Locks nothing. Walks: rota_lane, rota_job_keyed from each lane's first entry on, and
+-- rota_session_alive.
 SELECT queue, task, min(sum(jobs), :most), (julianday('now') - 2440587.5) * 86400.0 - min(first), (
     SELECT json_group_array(session.id) FROM rota_session AS session INDEXED BY rota_session_alive
     WHERE session.ended_at IS NULL AND (session.tasks IS NULL OR EXISTS (

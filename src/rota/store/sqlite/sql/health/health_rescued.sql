@@ -1,4 +1,5 @@
--- Tasks whose jobs were alone when their worker died within the last hour, among the 1,000 newest jobs.
+-- Tasks whose jobs were alone when their worker died within the last hour, among the 1,000 newest
+-- jobs.
 -- A job that was completed in the end is nothing to worry about.
 -- Locks nothing. Walks: the end of rota_job's primary key.
 WITH moment (now) AS (SELECT julianday('now')),

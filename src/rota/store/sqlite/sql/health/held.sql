@@ -1,4 +1,5 @@
--- The jobs that workers hold, up to `size` of each worker (of these sessions, a JSON array; null: of all), those first that it has had the longest.
+-- The jobs that workers hold, up to `size` of each worker (of these sessions, a JSON array; null:
+-- of all), those first that it has had the longest.
 -- Locks nothing. Walks: rota_job_running.
 SELECT session, id, task, queue, attempt
 FROM (

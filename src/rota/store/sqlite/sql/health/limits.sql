@@ -1,6 +1,7 @@
--- The limits whose jobs are held, have started within the window, or wait; up to `size`, by their keys, which come
--- after `after`.
--- Locks nothing. Walks: rota_job_held, rota_limit_start, and one probe of rota_job_keyed for each lane.
+-- The limits whose jobs are held, have started within the window, or wait; up to `size`, by their
+-- keys, which come after `after`.
+-- Locks nothing. Walks: rota_job_held, rota_limit_start, and one probe of rota_job_keyed for each
+-- lane.
 WITH held (limit_id, jobs) AS MATERIALIZED (
     SELECT rota_lane.limit_id, count(*)
     FROM rota_job INDEXED BY rota_job_held

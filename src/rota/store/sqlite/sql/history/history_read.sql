@@ -1,6 +1,7 @@
--- What happened in a queue, or in all together (''), since a minute, in steps of so many minutes: when a step begins, how
--- many minutes its numbers took to come about, and the numbers. A minute that was recorded, and has no row of the queue,
--- is one in which nothing happened. Locks nothing. Walks: rota_history by its primary key, two queues from that minute on.
+-- What happened in a queue, or in all together (''), since a minute, in steps of so many minutes:
+-- when a step begins, how many minutes its numbers took to come about, and the numbers. A minute
+-- that was recorded, and has no row of the queue, is one in which nothing happened. Locks nothing.
+-- Walks: rota_history by its primary key, two queues from that minute on.
 SELECT minute / :step * :step * 60,
        coalesce(sum(span) FILTER (WHERE queue = ''), 0),
        coalesce(sum(appended) FILTER (WHERE queue = :queue), 0),

@@ -1,4 +1,5 @@
--- The running totals of each queue. Locks nothing. Walks: rota_count, which does not grow with the jobs.
+-- The running totals of each queue. Locks nothing. Walks: rota_count, which does not grow with the
+-- jobs.
 SELECT queue, coalesce(sum(jobs) FILTER (WHERE state = 'appended'), 0),
        coalesce(sum(jobs) FILTER (WHERE state = 'claimed'), 0),
        coalesce(sum(jobs) FILTER (WHERE state = 'completed'), 0),

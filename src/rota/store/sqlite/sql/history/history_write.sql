@@ -1,5 +1,5 @@
--- Write the numbers of a minute: `rows` is a JSON array of arrays. Locks: the database. Walks: rota_history by its primary
--- key. It begins with INSERT for the same reason as enqueue.sql.
+-- Write the numbers of a minute: `rows` is a JSON array of arrays. Locks: the database. Walks:
+-- rota_history by its primary key. It begins with INSERT for the same reason as enqueue.sql.
 INSERT INTO rota_history (queue, minute, span, appended, claimed, completed, discarded, available, oldest,
                           total_appended, total_claimed, total_completed, total_discarded)
 SELECT json_extract(value, '$[0]'), :label, :span, json_extract(value, '$[1]'), json_extract(value, '$[2]'),

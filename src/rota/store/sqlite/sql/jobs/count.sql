@@ -1,6 +1,6 @@
--- How many jobs there are (in a state, of a queue, of a task, of the unique keys from `first` to `last`; null
--- means any), without those past their retention. Reads them all. Locks nothing. Of a key counts what
--- list_subject.sql lists.
+-- How many jobs there are (in a state, of a queue, of a task, of the unique keys from `first` to
+-- `last`; null means any), without those past their retention. Reads them all. Locks nothing. Of a
+-- key counts what list_subject.sql lists.
 SELECT count(*)
 FROM rota_job
 WHERE (:state IS NULL OR state = :state) AND (:queue IS NULL OR queue = :queue)

@@ -1,5 +1,5 @@
--- These jobs (a JSON array of ids), without those past their retention, and without args, result and headers; of the
--- errors the end of the last one. Locks nothing.
+-- These jobs (a JSON array of ids), without those past their retention, and without args, result
+-- and headers; of the errors the end of the last one. Locks nothing.
 -- Walks: rota_job and rota_session by their primary keys.
 SELECT job.id, job.task, '{}', job.queue, job.priority, job.state, job.attempt,
        job.max_attempts, job.timeout, job.enqueued_at, job.scheduled_at, job.finished_at,

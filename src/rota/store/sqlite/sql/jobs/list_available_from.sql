@@ -1,5 +1,6 @@
--- The ids of the available jobs from `since` to `until` (of a queue, of a task, with a value at a path
--- of the args that is not hidden, in args that are not long; null means any), the newest first.
+-- The ids of the available jobs from `since` to `until` (of a queue, of a task, with a value at a
+-- path of the args that is not hidden, in args that are not long; null means any), the newest
+-- first.
 -- Locks nothing. Walks: rota_job by its primary key, backwards.
 SELECT id
 FROM rota_job NOT INDEXED

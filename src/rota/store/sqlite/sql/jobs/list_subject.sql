@@ -1,5 +1,6 @@
--- The ids of the newest jobs of the unique keys from `first` to `last` (in a state, of a queue, of a task; null
--- means any), without those that have lost their key and those past their retention. Locks nothing.
+-- The ids of the newest jobs of the unique keys from `first` to `last` (in a state, of a queue, of
+-- a task; null means any), without those that have lost their key and those past their retention.
+-- Locks nothing.
 -- Walks: rota_job_subject.
 SELECT id
 FROM rota_job INDEXED BY rota_job_subject

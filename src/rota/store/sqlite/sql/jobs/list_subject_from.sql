@@ -1,6 +1,7 @@
--- The ids of the jobs from `since` to `until` that have one of the unique keys from `first` to `last` (in a state, of a
--- queue, of a task, with a value at a path of the args that is not hidden, in args that are not long; null means any), the newest first, without
--- those that have lost their key and those past their retention. Locks nothing.
+-- The ids of the jobs from `since` to `until` that have one of the unique keys from `first` to
+-- `last` (in a state, of a queue, of a task, with a value at a path of the args that is not hidden,
+-- in args that are not long; null means any), the newest first, without those that have lost their
+-- key and those past their retention. Locks nothing.
 -- Walks: rota_job by its primary key, backwards.
 SELECT id
 FROM rota_job NOT INDEXED

@@ -1,6 +1,7 @@
--- The newest available job up to `until` (of a queue; null means any); null: there is none. Locks nothing.
--- Walks: rota_count and rota_queue, by which queues are known; rota_job_available with two probes for each queue and
--- priority; rota_lane and rota_job_keyed with one probe for each lane.
+-- The newest available job up to `until` (of a queue; null means any); null: there is none. Locks
+-- nothing.
+-- Walks: rota_count and rota_queue, by which queues are known; rota_job_available with two probes
+-- for each queue and priority; rota_lane and rota_job_keyed with one probe for each lane.
 WITH RECURSIVE known (name) AS (
     SELECT name FROM rota_queue WHERE :queue IS NULL OR name = :queue
     UNION SELECT queue FROM rota_count WHERE :queue IS NULL OR queue = :queue

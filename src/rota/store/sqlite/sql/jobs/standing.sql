@@ -1,8 +1,10 @@
--- Where a job stands that does not run: how many jobs start before it in its lane, or in its queue and priority, up
--- to `most`; its limit, what is taken of that and by which jobs (a JSON array), up to `holders`; the sessions (a JSON
--- array) that know its task, or do not say which they know. No row: it runs or has ended.
--- Locks nothing. Walks: rota_job's primary key, rota_job_available or rota_job_keyed from the lane's first entry on,
--- rota_job_held, which has what the workers hold, rota_limit_start_order over the limit's window, rota_session_alive.
+-- Where a job stands that does not run: how many jobs start before it in its lane, or in its queue
+-- and priority, up to `most`; its limit, what is taken of that and by which jobs (a JSON array), up
+-- to `holders`; the sessions (a JSON array) that know its task, or do not say which they know. No
+-- row: it runs or has ended.
+-- Locks nothing. Walks: rota_job's primary key, rota_job_available or rota_job_keyed from the
+-- lane's first entry on, rota_job_held, which has what the workers hold, rota_limit_start_order
+-- over the limit's window, rota_session_alive.
 WITH held (job) AS MATERIALIZED (
     SELECT held.id
     FROM rota_job AS held INDEXED BY rota_job_held

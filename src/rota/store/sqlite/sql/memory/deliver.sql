@@ -1,5 +1,5 @@
--- Let those of these jobs (a JSON array of ids) become due that wait for a signal which is there; their ids. A wait counts
--- while the job has the time with which it began.
+-- Let those of these jobs (a JSON array of ids) become due that wait for a signal which is there;
+-- their ids. A wait counts while the job has the time with which it began.
 -- Locks: the database. Walks: rota_job by its primary key, and rota_memory_order.
 UPDATE rota_job SET scheduled_at = (julianday('now') - 2440587.5) * 86400.0
 WHERE id IN (SELECT value FROM json_each(:jobs)) AND state = 'scheduled'

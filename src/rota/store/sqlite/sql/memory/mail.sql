@@ -1,4 +1,5 @@
--- The oldest signal of a name to a job that no wait has taken. Locks nothing; read in the transaction of answer.sql.
+-- The oldest signal of a name to a job that no wait has taken. Locks nothing; read in the
+-- transaction of answer.sql.
 -- Walks: rota_memory_order.
 SELECT ref, value FROM rota_memory AS signal
 WHERE job = :job AND kind = 'signal' AND name = :signal

@@ -1,6 +1,6 @@
--- Append for what jobs have just gone to sleep: it ends when it was said to, else so many seconds after the beginning of
--- the sleep, which is `delay` before the time of the job. `pauses` is a JSON array of
--- [job, kind, name, signal, delay, seconds, until].
+-- Append for what jobs have just gone to sleep: it ends when it was said to, else so many seconds
+-- after the beginning of the sleep, which is `delay` before the time of the job. `pauses` is a JSON
+-- array of [job, kind, name, signal, delay, seconds, until].
 -- Locks: the database. Walks: rota_job by its primary key.
 INSERT INTO rota_memory (job, at, kind, name, ref, due, until)
 SELECT job.id, (julianday('now') - 2440587.5) * 86400.0, json_extract(pause.value, '$[1]'),

@@ -1,4 +1,5 @@
--- Append a signal, unless it is there. `told` is what tells it from others of its name; null: its own number does.
+-- Append a signal, unless it is there. `told` is what tells it from others of its name; null: its
+-- own number does.
 -- Locks: the database. Walks: rota_memory_order.
 INSERT INTO rota_memory (job, at, kind, name, ref, value)
 SELECT :job, (julianday('now') - 2440587.5) * 86400.0, 'signal', :name,

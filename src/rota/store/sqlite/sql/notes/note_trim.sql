@@ -1,5 +1,5 @@
--- Forget what counts no longer of these jobs (a JSON array of ids): all but the newest progress, and
--- lines beyond the newest `most` or so many characters.
+-- Forget what counts no longer of these jobs (a JSON array of ids): all but the newest progress,
+-- and lines beyond the newest `most` or so many characters.
 -- Locks: the database. Walks: rota_note by its primary key.
 DELETE FROM rota_note
 WHERE (job, line, lease, number) IN (

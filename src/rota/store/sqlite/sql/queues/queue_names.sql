@@ -1,4 +1,5 @@
--- All queues: a worker whose queues are named by a pattern asks for them, with each look. Locks nothing.
+-- All queues: a worker whose queues are named by a pattern asks for them, with each look. Locks
+-- nothing.
 -- Walks: rota_queue, and the primary key of rota_count with one probe for each queue.
 WITH RECURSIVE counted (name) AS (
     SELECT min(queue) FROM rota_count

@@ -1,5 +1,6 @@
--- Set what `names` (a JSON array) lists for a queue, and leave the rest as it is; null takes a setting
--- away. Infinity stands for itself. RETURNING gives whole numbers as integers unless they are cast.
+-- Set what `names` (a JSON array) lists for a queue, and leave the rest as it is; null takes a
+-- setting away. Infinity stands for itself. RETURNING gives whole numbers as integers unless they
+-- are cast.
 -- Locks: the database. Walks: rota_queue_setting by its primary key.
 INSERT INTO rota_queue_setting AS said
        (queue, completed, cancelled, discarded, max_attempts, timeout, concurrency)

@@ -1,2 +1,3 @@
--- The oldest version whose code works with these tables. It is asked where the tables are newer than the code.
+-- The oldest version whose code works with these tables. It is asked where the tables are newer
+-- than the code.
 SELECT version FROM rota_oldest_code;

@@ -1,7 +1,8 @@
--- Take back these jobs (a JSON array of ids) of a dead session. Its death is noted with how many `suspects`
--- it leaves; `spent` is 1 where the attempt is. Jobs with a request to cancel are cancelled (and kept for
--- a day), those without another attempt are discarded (and kept as `keeps`, a JSON array of
--- [queue, seconds], says), the others are available again. Gives each job with its new state.
+-- Take back these jobs (a JSON array of ids) of a dead session. Its death is noted with how many
+-- `suspects` it leaves; `spent` is 1 where the attempt is. Jobs with a request to cancel are
+-- cancelled (and kept for a day), those without another attempt are discarded (and kept as `keeps`,
+-- a JSON array of [queue, seconds], says), the others are available again. Gives each job with its
+-- new state.
 -- Locks: the database. Walks: rota_job by its primary key.
 WITH moment (now, kept) AS (
     SELECT now, (CAST((now + 86400.0) / 2700.0 AS INTEGER) + 1) * 2700.0

@@ -1,5 +1,6 @@
--- Put these jobs (a JSON array of ids) into the lanes of their tasks, from which only workers claim that know
--- the task. Locks: the database. Walks: rota_job and rota_lane by their primary keys, and the unique key of lanes.
+-- Put these jobs (a JSON array of ids) into the lanes of their tasks, from which only workers claim
+-- that know the task. Locks: the database. Walks: rota_job and rota_lane by their primary keys, and
+-- the unique key of lanes.
 UPDATE rota_job SET lane = own.id
 FROM json_each(:jobs) AS back
 CROSS JOIN rota_job AS job ON job.id = back.value

@@ -1,5 +1,5 @@
--- settle_wait.sql for rounds that ended well: the job comes round again, with all its attempts. Errors of
--- this round are forgotten.
+-- settle_wait.sql for rounds that ended well: the job comes round again, with all its attempts.
+-- Errors of this round are forgotten.
 -- `settled` is a JSON array of [job, lease, delay in seconds, moment or null].
 WITH moment (now, kept) AS (
     SELECT now, (CAST((now + 86400.0) / 2700.0 AS INTEGER) + 1) * 2700.0

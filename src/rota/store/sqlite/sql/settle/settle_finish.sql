@@ -1,5 +1,5 @@
--- End jobs (a JSON array of ids) alike, which settle_held.sql has found. The fence is in here, too: a caller's
--- connection may have no transaction around the two.
+-- End jobs (a JSON array of ids) alike, which settle_held.sql has found. The fence is in here, too:
+-- a caller's connection may have no transaction around the two.
 -- Locks: the database. Walks: rota_job by its primary key, see settle_held.sql.
 UPDATE rota_job
 SET state = :state, finished_at = :now, keep_until = :until, lease = NULL, session = NULL, cancel_requested = 0

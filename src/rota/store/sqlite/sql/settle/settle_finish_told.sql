@@ -1,4 +1,5 @@
--- settle_finish.sql for jobs with a result or an error: `told` is a JSON array of [job, result, error].
+-- settle_finish.sql for jobs with a result or an error: `told` is a JSON array of [job, result,
+-- error].
 UPDATE rota_job
 SET state = :state, finished_at = :now, keep_until = :until, lease = NULL, session = NULL, cancel_requested = 0,
     result = told.result,

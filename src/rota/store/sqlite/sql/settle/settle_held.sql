@@ -1,8 +1,8 @@
--- Which of these jobs (a JSON array of ids) the session still holds under this lease, and their queues: two JSON
--- arrays; and the moment, with the end of the retention of what ends now (`keep` in seconds, or null). All in one row, as
--- other threads of Python may run before each one.
--- Locks nothing: the transaction has the file. Walks: rota_job by its primary key, never by rota_job_running (the +
--- sees to that: a session may hold thousands of jobs).
+-- Which of these jobs (a JSON array of ids) the session still holds under this lease, and their
+-- queues: two JSON arrays; and the moment, with the end of the retention of what ends now (`keep`
+-- in seconds, or null). All in one row, as other threads of Python may run before each one.
+-- Locks nothing: the transaction has the file. Walks: rota_job by its primary key, never by
+-- rota_job_running (the + sees to that: a session may hold thousands of jobs).
 SELECT json_group_array(rota_job.id), json_group_array(rota_job.queue), moment.now,
        (CAST((moment.now + :keep) / moment.step AS INTEGER) + 1) * moment.step
 FROM (

@@ -1,7 +1,7 @@
--- Let jobs that the session still holds under these leases wait for another run; gives their ids. A job
--- with a request to cancel is cancelled instead and kept for a day.
--- `settled` is a JSON array of [job, lease, state, delay in seconds, attempts given back, error, whether
--- it ran: then it is no suspect any more].
+-- Let jobs that the session still holds under these leases wait for another run; gives their ids. A
+-- job with a request to cancel is cancelled instead and kept for a day.
+-- `settled` is a JSON array of [job, lease, state, delay in seconds, attempts given back, error,
+-- whether it ran: then it is no suspect any more].
 -- Locks: the database. Walks: rota_job by its primary key, see settle_finish.sql.
 WITH moment (now, kept) AS (
     SELECT now, (CAST((now + 86400.0) / 2700.0 AS INTEGER) + 1) * 2700.0

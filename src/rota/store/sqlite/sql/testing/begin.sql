@@ -1,2 +1,3 @@
--- Begin the transaction that the driver would begin with the first change: a savepoint outside of it would commit.
+-- Begin the transaction that the driver would begin with the first change: a savepoint outside of
+-- it would commit.
 BEGIN;

@@ -1,6 +1,6 @@
--- The jobs after this one that wait for their time, in the order of their times; with `due` only those whose time
--- has come, and none that wait for others. `jobs` and `queues` are JSON arrays, or null for any, and `but` is one. Locks nothing. Walks:
--- rota_job_waiting from its left end.
+-- The jobs after this one that wait for their time, in the order of their times; with `due` only
+-- those whose time has come, and none that wait for others. `jobs` and `queues` are JSON arrays, or
+-- null for any, and `but` is one. Locks nothing. Walks: rota_job_waiting from its left end.
 SELECT id, queue, state
 FROM rota_job
 WHERE scheduled_at IS NOT NULL AND id > :after

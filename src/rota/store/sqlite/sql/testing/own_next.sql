@@ -1,6 +1,7 @@
--- The next available jobs after this id, by priority, then in their order, with the limits of their lanes; not
--- those of paused queues, nor of limits without a place if `limits` says so. `jobs` and `queues` are JSON
--- arrays, or null for any. Locks nothing. Walks: rota_job by its primary key from there on.
+-- The next available jobs after this id, by priority, then in their order, with the limits of their
+-- lanes; not those of paused queues, nor of limits without a place if `limits` says so. `jobs` and
+-- `queues` are JSON arrays, or null for any. Locks nothing. Walks: rota_job by its primary key from
+-- there on.
 WITH held (limit_id, jobs) AS MATERIALIZED (
     SELECT rota_lane.limit_id, count(*)
     FROM rota_job INDEXED BY rota_job_held

@@ -1,5 +1,5 @@
--- Whether there are jobs after this one that may be available or due; `but` is a JSON array. Locks nothing. Walks:
--- rota_job by its primary key.
+-- Whether there are jobs after this one that may be available or due; `but` is a JSON array. Locks
+-- nothing. Walks: rota_job by its primary key.
 SELECT EXISTS (
     SELECT 1 FROM rota_job
     WHERE id > :after AND id NOT IN (SELECT value FROM json_each(:but))

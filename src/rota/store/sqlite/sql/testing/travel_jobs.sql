@@ -1,4 +1,5 @@
--- Set back the times of these jobs (a JSON array of ids). Locks: the database. Walks: rota_job by its primary key.
+-- Set back the times of these jobs (a JSON array of ids). Locks: the database. Walks: rota_job by
+-- its primary key.
 UPDATE rota_job
 SET enqueued_at = enqueued_at - :seconds, scheduled_at = scheduled_at - :seconds,
     finished_at = finished_at - :seconds, keep_until = keep_until - :seconds,

@@ -1,6 +1,6 @@
--- Forget what was told of jobs that are gone: those whose retention is 0 leave without a statement for
--- their notes. Looks at up to `size` jobs with notes, from a random one on, so that a round costs the
--- same whatever there is; gives the ids of the jobs that are gone.
+-- Forget what was told of jobs that are gone: those whose retention is 0 leave without a statement
+-- for their notes. Looks at up to `size` jobs with notes, from a random one on, so that a round
+-- costs the same whatever there is; gives the ids of the jobs that are gone.
 -- Locks: the database. Walks: rota_note and rota_job by their primary keys, job by job.
 WITH RECURSIVE place (job) AS (
     SELECT min(job) FROM rota_note

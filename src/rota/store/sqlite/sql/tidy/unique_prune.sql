@@ -1,5 +1,6 @@
--- Forget a batch of keys whose period is over and whose jobs have ended; and those of an enqueue that never
--- stored its job, of a process that died in between on a connection without transactions.
+-- Forget a batch of keys whose period is over and whose jobs have ended; and those of an enqueue
+-- that never stored its job, of a process that died in between on a connection without
+-- transactions.
 -- Locks: the database. Walks: rota_unique_until from its left end, rota_unique_job.
 DELETE FROM rota_unique
 WHERE (key, task) IN (

@@ -1,7 +1,9 @@
--- All that is known of those of these jobs (a JSON array of ids) that wait, in the order of their ids.
--- Of a job that was passed on to those who know its task, the key of its fair share is not known any more.
--- Locks nothing; read in the transaction that deletes them. Walks: rota_job, rota_lane and rota_limit by their
--- primary keys, rota_unique by its own.
+-- All that is known of those of these jobs (a JSON array of ids) that wait, in the order of their
+-- ids.
+-- Of a job that was passed on to those who know its task, the key of its fair share is not known
+-- any more.
+-- Locks nothing; read in the transaction that deletes them. Walks: rota_job, rota_lane and
+-- rota_limit by their primary keys, rota_unique by its own.
 SELECT job.id, job.task, job.args, job.queue, job.priority, job.attempt, job.max_attempts, job.timeout,
        job.enqueued_at, job.scheduled_at, job.errors, job.iteration, job.last_run, job.headers,
        held.key, coalesce(held.while_waiting, 0), held.until, held.first_at,

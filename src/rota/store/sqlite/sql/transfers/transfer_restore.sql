@@ -1,5 +1,5 @@
--- Give jobs that were stored in this transaction what they had where they come from: `jobs` is a JSON array of [job,
--- attempts, timeout, enqueued at, errors, iteration, last run, headers].
+-- Give jobs that were stored in this transaction what they had where they come from: `jobs` is a
+-- JSON array of [job, attempts, timeout, enqueued at, errors, iteration, last run, headers].
 -- Locks: the database. Walks: rota_job by its primary key.
 UPDATE rota_job
 SET attempt = json_extract(was.value, '$[1]'), timeout = json_extract(was.value, '$[2]'),
