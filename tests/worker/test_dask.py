@@ -32,7 +32,7 @@ PATIENT = 60.0
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     """A cluster of two processes with a thread each."""
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
     with LocalCluster(silence_logs=60, **options) as cluster:
         yield cluster
 

@@ -50,7 +50,8 @@ def _dask() -> Iterator[Cluster]:
     import distributed
 
     untyped: Any = distributed
-    options = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": 40}
+    # Without an address its page would be at a port that another cluster may have.
+    options = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "silence_logs": 40}
     with untyped.LocalCluster(n_workers=NODES, **options) as local:
 
         def bare(bundles: Sequence[Sequence[float]]) -> None:
