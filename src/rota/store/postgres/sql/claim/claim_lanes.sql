@@ -195,8 +195,7 @@ WITH plain AS MATERIALIZED (
             SELECT coalesce(array_agg(hole.xid ORDER BY hole.xid), '{}'),
                    coalesce(array_agg(hole.id ORDER BY hole.xid), '{}')
             FROM (
-                -- The holes of the new cursor: begin. The text is the same in all three statements
-                -- of claims.
+                -- The holes of the new cursor: begin. The text is the same in all three claims.
                 SELECT hole.xid, CASE WHEN hole.xid = cut.xid THEN cut.id ELSE hole.id END AS id
                 FROM unnest(place.hole_xids, place.hole_ids) AS hole (xid, id)
                 WHERE NOT pg_visible_in_snapshot(hole.xid, pg_current_snapshot()) OR hole.xid >= cut.xid
