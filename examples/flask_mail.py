@@ -1,4 +1,6 @@
-"""A Flask application whose mail is sent by jobs: in the request's transaction, and in an application context.
+"""A Flask application whose mail is sent by jobs.
+
+They are enqueued in the request's transaction, and run in an application context.
 
 Needs `rota[flask]` and `flask-sqlalchemy`. As a server: `flask --app flask_mail run`, and beside it
 `flask --app flask_mail rota worker`. Run as a program it shows one round in a folder of its own.
@@ -36,7 +38,7 @@ class User(Base):
 
 @rota.task(queue="mail", max_attempts=3)
 def welcome(user: int) -> None:
-    """Pretend to send a mail. The application's config, templates and session are there, as in a request."""
+    """Pretend to send a mail, with the application's config, templates and session as in a request."""
     found = db.session.get_one(User, user)
     text = render_template_string("Welcome, {{ name }}!", name=found.name)
     print(f"{current_app.config['SENDER']}: {text}")

@@ -31,7 +31,9 @@ def build(target: Path) -> int:
 
 
 def write_html(target: Path, pages: Pages, files: Iterable[Path] = ()) -> int:
-    """Make HTML of pages, with the files that they lead to; beside it there are its sources and what Sphinx remembers of them.
+    """Make HTML of pages, with the files that they lead to.
+
+    Beside it there are its sources and what Sphinx remembers of them.
 
     Returns:
         An exit status: 1 where there was a warning, which was printed.
@@ -57,7 +59,7 @@ def write_html(target: Path, pages: Pages, files: Iterable[Path] = ()) -> int:
 
 
 def make_accessible(page: Path) -> None:
-    """What the theme leaves out: the level of headings in the listing, and code that keys can move sideways."""
+    """What the theme omits: heading levels in the listing, and code that keys can move sideways."""
     text = page.read_text(encoding="utf-8")
     better = text.replace('role="heading">', 'role="heading" aria-level="2">')
     better = better.replace("<pre>", '<pre tabindex="0">')
@@ -66,7 +68,10 @@ def make_accessible(page: Path) -> None:
 
 
 def write(folder: Path, pages: Pages) -> None:
-    """Make the folder hold these pages and no others; what has not changed is not written, so that Sphinx leaves it alone."""
+    """Make the folder hold these pages and no others.
+
+    What has not changed is not written, so that Sphinx leaves it alone.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     wanted = {folder / f"{name}.md": text for name, text in pages.items()}
     for old in set(folder.rglob("*.md")) - wanted.keys():

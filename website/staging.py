@@ -66,7 +66,7 @@ def name_of(path: PurePosixPath) -> str:
 
 
 def relinked(text: str, page: PurePosixPath) -> tuple[str, list[Path]]:
-    """A page's Markdown with links that lead to the places of their targets, and the files among these."""
+    """A page's Markdown with links to the places of their targets, and the files among these."""
     files: list[Path] = []
 
     def link(found: re.Match[str]) -> str:

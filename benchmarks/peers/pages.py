@@ -1,4 +1,4 @@
-"""The section of the docs: a table and charts between two marks of a page, and the pictures beside it."""
+"""The docs section: a table and charts between two marks of a page, and the pictures beside it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Each page is one job for as long as it is there. It comes round again and again, and is never there twice."""
+"""Each page is one job while it exists: it comes round again and again, but never exists twice."""
 
 import re
 from hashlib import sha256

@@ -1,4 +1,4 @@
-"""A small website to crawl: ten pages that stay as they are, news that change, and a link that leads nowhere."""
+"""A small website to crawl: ten static pages, news that change, and a link that leads nowhere."""
 
 import itertools
 from collections.abc import Iterator

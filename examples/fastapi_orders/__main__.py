@@ -1,4 +1,7 @@
-"""The service, and a worker beside it, until Ctrl-C: `python -m fastapi_orders`. Options are those of uvicorn."""
+"""The service and a worker beside it, until Ctrl-C: `python -m fastapi_orders`.
+
+Its options are those of uvicorn.
+"""
 
 import signal
 import subprocess

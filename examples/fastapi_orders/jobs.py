@@ -1,4 +1,4 @@
-"""The jobs of the service. `rota worker fastapi_orders.jobs:rota` runs them; the service only enqueues."""
+"""The service's jobs: it only enqueues them; `rota worker fastapi_orders.jobs:rota` runs them."""
 
 import asyncio
 

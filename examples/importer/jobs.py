@@ -20,7 +20,7 @@ TABLE = "CREATE TABLE IF NOT EXISTS price (file text, article text, cents intege
 
 
 def start(file: Path, part: int = PART) -> FlowHandle:
-    """Begin to import a file: its table, and the flow with all its jobs, are there at once, or not at all."""
+    """Begin to import a file: its table and the flow with all its jobs, together or not at all."""
     with file.open() as lines:
         count = sum(1 for _ in lines)
     parts = [(str(file), first, first + part) for first in range(0, count, part)]
@@ -39,7 +39,7 @@ def start(file: Path, part: int = PART) -> FlowHandle:
 
 @rota.task(discard_on=(ValueError,))
 def store(ctx: Context, file: str, first: int, last: int) -> int:
-    """Store the lines of one part; how many these are. The lines and the end of the job are one commit."""
+    """Store the lines of one part, in one commit with the end of the job; returns their number."""
     with Path(file).open() as lines:
         rows = list(csv.reader(islice(lines, first, last)))
     with ctx.transaction() as tx:

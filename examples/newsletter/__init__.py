@@ -1,1 +1,1 @@
-"""A newsletter: no subscriber is left out or written to twice, and the provider is called once for a hundred."""
+"""A newsletter: no subscriber is missed or mailed twice, and one provider call serves a hundred."""

@@ -1,4 +1,4 @@
-"""An issue becomes a job for each subscriber; the jobs are sent by the hundred, and each has an end of its own."""
+"""An issue becomes a job per subscriber; jobs are sent by the hundred, and each ends on its own."""
 
 from collections.abc import Iterator
 

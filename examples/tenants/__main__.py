@@ -1,4 +1,4 @@
-"""A large tenant orders two hundred exports, a small one five; the small one then takes a larger plan."""
+"""A large tenant orders 200 exports, a small one 5; the small one then takes a larger plan."""
 
 import json
 import tempfile

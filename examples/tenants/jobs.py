@@ -1,4 +1,4 @@
-"""Exports for tenants: as many at once as the tenant's plan allows, and in turns with the other tenants."""
+"""Exports for tenants: as many at once as the tenant's plan allows, in turns with other tenants."""
 
 import asyncio
 from collections.abc import Iterable
@@ -28,6 +28,6 @@ async def export(tenant: str, month: int) -> str:
 
 
 def order_exports(tenant: str, plan: Plan, months: Iterable[int]) -> None:
-    """Enqueue exports under the limit of a plan. It holds for those that the tenant ordered before, too."""
+    """Enqueue exports under a plan's limit, which also holds for what the tenant ordered before."""
     limit = Limit("exports:{tenant}", running=plan.exports_at_once)
     export.using(limit=limit).enqueue_many((tenant, month) for month in months)

@@ -1,1 +1,1 @@
-"""Thumbnails of pictures, made in child processes: they use all cores, and a picture can harm its own job alone."""
+"""Thumbnails made in child processes, which use all cores; a picture can harm only its own job."""

@@ -1,4 +1,4 @@
-"""Rota's plugin for pytest: the fixture `rota_test`, a test kit that is described in docs/guides/testing.md.
+"""Rota's plugin for pytest: the fixture `rota_test`, a test kit (see docs/guides/testing.md).
 
 It is no part of the package `rota`, so that pytest can load it without importing that: a test run
 that asks for no fixture of it pays nothing, and Rota is imported when the tests' own settings are
@@ -30,7 +30,7 @@ def rota_app() -> "Rota | Any":
 
 @pytest.fixture
 def rota_test(rota_connection: Any, rota_app: "Rota | Any") -> "Iterator[Kit | ShardKits]":
-    """What a test can do with the jobs of its transaction; a `ShardKits`, where `rota_app` has several databases."""
+    """What a test can do with its transaction's jobs; a `ShardKits` if `rota_app` has shards."""
     from rota.testing import kit_of
 
     with kit_of(rota_connection, rota_app) as kit:

@@ -61,7 +61,7 @@ class TaskNotFound(TaskError, LookupError):
 
 
 class SuccessorNotFound(TaskNotFound):
-    """The task that was chosen to follow a job is not registered in this worker, so its handler was not called."""
+    """A job's handler was not called: its chosen successor is not registered in this worker."""
 
 
 class TaskAlreadyRegistered(TaskError):
@@ -148,7 +148,7 @@ class ConnectionsInUse(StoreUnavailable):
 
 
 class TransactionEnded(StoreError):
-    """A handler committed or rolled back, inside its block, the transaction that was to complete its job.
+    """A handler committed or rolled back, in its block, the transaction meant to complete its job.
 
     What it committed stays; the job is not completed.
     """

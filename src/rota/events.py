@@ -62,7 +62,7 @@ class PausedLeft(Event, frozen=True):
 
 
 class UnknownLeft(Event, frozen=True):
-    """A worker that drains stops, and leaves `count` jobs of a task that no worker of their queue knows."""
+    """A draining worker stops and leaves `count` jobs whose task no worker of their queue knows."""
 
     queue: str
     task: str
@@ -202,7 +202,7 @@ class LeasesLost(Event, frozen=True):
 
 
 class RelayInterrupted(Event, frozen=True):
-    """A relay could not send: its jobs stay where they are, and are tried again after so many seconds."""
+    """A relay could not send: its jobs stay there, and are tried again after `wait` seconds."""
 
     relay: str
     error: Exception

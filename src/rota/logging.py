@@ -12,7 +12,7 @@ NAMES = ("job", "task", "queue", "attempt", "trace_id")
 
 
 class JobFields(logging.Filter):
-    """Adds the fields `job`, `task`, `queue`, `attempt` and `trace_id` to what is logged while a handler runs.
+    """Adds the fields `job`, `task`, `queue`, `attempt`, `trace_id` to what a handler's run logs.
 
     It is a filter, for `handler.addFilter(…)`, and a structlog processor. A record of `logging`
     always has all five, with `None` for those not known; an event of structlog has those that are

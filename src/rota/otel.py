@@ -61,7 +61,9 @@ _instrumented: "WeakSet[Rota]" = WeakSet()
 def instrument(
     app: Rota, *, link: How = "auto", tracer_provider: TracerProvider | None = None
 ) -> None:
-    """Make spans of an app's enqueues and runs; call it where the app is made, so that child processes do, too.
+    """Make spans of an app's enqueues and runs; call it where the app is made.
+
+    Then child processes make spans, too.
 
     Args:
         app: The app.
@@ -197,7 +199,7 @@ class _Spans:
                 _fail(span, said)
 
     def _outcome(self, run: Context | BatchContext, said: BaseException | None) -> str:
-        """What becomes of the job, as far as can be told here: a policy of the user's own may give up earlier."""
+        """What becomes of the job, as far as known here: a user's policy may give up earlier."""
         match said:
             case None:
                 return Move.COMPLETE
@@ -217,7 +219,7 @@ class _Spans:
 
 
 def failing(said: BaseException) -> bool:
-    """Whether a run that ended so has failed: not where it is to go on later, nor where it was stopped."""
+    """Whether a run that ended so has failed: not if it is to go on later, or was stopped."""
     return not isinstance(said, Snooze | Suspended | Again | asyncio.CancelledError)
 
 

@@ -65,7 +65,7 @@ _metrics: "dict[CollectorRegistry, _Metrics]" = {}
 
 
 def instrument(app: Rota | Shards, *, registry: CollectorRegistry = REGISTRY) -> None:
-    """Measure what workers of an app do in this process; apps may share a registry. Shards are measured together.
+    """Measure workers of an app in this process, shards together; apps may share a registry.
 
     Raises:
         ConfigError: The app is already instrumented.
@@ -83,7 +83,7 @@ def instrument(app: Rota | Shards, *, registry: CollectorRegistry = REGISTRY) ->
 
 
 def exposition(registry: CollectorRegistry = REGISTRY) -> tuple[bytes, str]:
-    """A page with all that a registry has, and its content type; of all processes that share a folder, where they do."""
+    """A page with a whole registry, and its content type; of all processes that share a folder."""
     if MULTIPROCESS in os.environ:
         registry = CollectorRegistry()
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""`rota[sentry]`: what is enqueued and what runs, for Sentry: spans, exceptions, and check-ins of cron entries.
+"""`rota[sentry]`: enqueues and runs, for Sentry: spans, exceptions, check-ins of cron entries.
 
     sentry_sdk.init(…)
     instrument(rota)
@@ -57,7 +57,9 @@ _instrumented: "WeakSet[Rota]" = WeakSet()
 def instrument(
     app: Rota, *, cron: bool = True, margin: int | None = None, max_runtime: int | None = None
 ) -> None:
-    """Tell Sentry of an app's enqueues, runs and cron entries; call it where the app is made, so that child processes do, too.
+    """Tell Sentry of an app's enqueues, runs and cron entries; call it where the app is made.
+
+    Then child processes tell it, too.
 
     Args:
         app: The app.

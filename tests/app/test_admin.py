@@ -87,7 +87,7 @@ async def test_workers(app: Rota) -> None:
 def test_clearing_a_queue(
     app: Rota, store: Store, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The jobs that wait go, batch by batch; those of other states where that is said; running ones never."""
+    """The waiting jobs go, batch by batch; jobs in other states if asked for; running jobs never."""
     monkeypatch.setattr(queue_handle, "BATCH", 2)
     jobs = one_of_each(store, connection)
     late = [in_state(store, connection, State.SCHEDULED).id for _ in range(4)]

@@ -98,7 +98,7 @@ def test_everything_that_matches(app: Rota, send: Send) -> None:
 
 @pytest.mark.both
 def test_what_is_left_to_flows(app: Rota, send: Send) -> None:
-    """A job that a retry of its flow would run again is not retried, and the progress counts such jobs."""
+    """A job that its flow's retry would run again is not retried; the progress counts such jobs."""
     with app.flow("letters") as flow:
         flow.map(send, [0, 2])
     send.enqueue_many([(4,), (6,), (8,)])
@@ -138,7 +138,7 @@ def test_states(
 
 @pytest.mark.both
 def test_it_goes_on_where_it_was(app: Rota, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that dies loses no step and repeats none: a job that failed again is not retried twice."""
+    """A worker that dies loses and repeats no step: a job that fails again is not retried twice."""
     runs = Counter[int]()
 
     @app.task(name="fail", max_attempts=1)
@@ -229,7 +229,7 @@ def test_causes(app: Rota, send: Send) -> None:
 
 
 def test_a_cause_with_a_long_message(app: Rota) -> None:
-    """The cause by which the page of groups shows a job is that by which it is found, also where the frame is cut off."""
+    """The cause that the page of groups shows for a job also finds it where the frame is cut off."""
 
     @app.task(name="pay", max_attempts=1)
     def pay() -> None:

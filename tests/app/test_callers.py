@@ -216,7 +216,10 @@ async def test_cron_entries(kind: str, app: Rota, send: Send, observer: Observer
 
 
 async def test_a_flow_that_is_refused(kind: str, app: Rota, send: Send, observer: Observer) -> None:
-    """A taken key leaves nothing of the flow in the transaction, which goes on; the next flow is committed with it."""
+    """A taken key leaves nothing of the flow in the transaction; the next flow commits with it.
+
+    The transaction goes on after the refusal.
+    """
     refuse = send.using(unique=Unique(key="{number}", on_conflict="raise"))
     taken = refuse.enqueue(1).id
     async with calling(kind, observer.url) as caller:

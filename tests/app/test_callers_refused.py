@@ -68,7 +68,7 @@ async def test_using_none(app: Rota, send: Send, observer: Observer) -> None:
 
 
 async def test_none_after_using(app: Rota, send: Send, observer: Observer) -> None:
-    """`enqueue(…, conn=None)`, a default that is passed on, leaves the transaction of `using` in force."""
+    """`enqueue(…, conn=None)`, a default passed on, leaves the transaction of `using` in force."""
     with app.transaction() as tx:
         joined = send.using(conn=tx)
         joined.enqueue(1, conn=None)
@@ -160,7 +160,7 @@ async def test_another_database_without_tables(kind: str, postgres_url: str) -> 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in POSTGRES])
 @pytest.mark.parametrize("tables", [False, True], ids=["empty", "migrated"])
 async def test_another_file(kind: str, tmp_path: Path, *, tables: bool) -> None:
-    """A connection to another file is refused, also where that has Rota's tables: the job would be lost there."""
+    """A connection to another file is refused, even one with Rota's tables: it would lose the job."""
     other = f"sqlite:///{tmp_path}/other.db"
     with Rota(f"sqlite:///{tmp_path}/rota.db") as app, Rota(other) as wrong:
         send: Send = app.task(name="send")(_nothing)
@@ -176,7 +176,7 @@ async def test_another_file(kind: str, tmp_path: Path, *, tables: bool) -> None:
 
 
 async def test_one_file_of_several_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A link to the file, a path from the current folder, and the file attached to another one are the file."""
+    """A link to the file, a relative path, and the file attached to another one all are the file."""
     (tmp_path / "link.db").symlink_to(tmp_path / "rota.db")
     with Rota(f"sqlite:///{tmp_path}/rota.db") as app:
         app.ready()

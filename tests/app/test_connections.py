@@ -110,7 +110,7 @@ def test_many_producers_at_once(few: Few, admin: Callable[[str], Any], way: str)
 @pytest.mark.timeout(30)
 @pytest.mark.usefixtures("impatient")
 def test_none_is_free(few: Few) -> None:
-    """A transaction that finds none free is told what to do; the one that has it goes on, and so do calls."""
+    """A transaction that finds none free is told what to do; its holder goes on, and so do calls."""
     app = few(3)
     # What an app says itself is not changed by a worker.
     app.database.allow_transactions(32)

@@ -136,7 +136,7 @@ def test_an_exception_in_the_block(app: Rota) -> None:
 
 
 def test_names(app: Rota) -> None:
-    """Those of the tasks, numbered where one comes again, and of groups with the groups' names before them."""
+    """Names of tasks, numbered where they repeat; in groups, the groups' names come before them."""
     row = app.tasks["row"]
     with app.flow("names") as f:
         f.add(row, 1)
@@ -240,7 +240,7 @@ def _add_both(app: Rota, one: Any, two: Any) -> None:
 
 
 def test_a_refusal_in_the_callers_transaction(app: Rota, tmp_path: Any) -> None:
-    """A taken key leaves nothing of the flow, and the transaction can go on, also if the flow came first in it."""
+    """A taken key leaves nothing of the flow, even if it came first; the transaction can go on."""
     row = app.tasks["row"]
     refuse = row.using(unique=Unique(key="row:{number}", on_conflict="raise"))
     refuse.enqueue(1)

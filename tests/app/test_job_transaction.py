@@ -158,7 +158,10 @@ async def test_rollback(app: Rota, kind: str, observer: Observer, completion: Co
 async def test_with_a_successor(
     app: Rota, kind: str, observer: Observer, completion: Completion, how: str, *, writes: bool
 ) -> None:
-    """The first job of its queue is there with the completion, or neither is, also where nothing else is written."""
+    """The first job of its queue is there with the completion, or neither is.
+
+    That holds also where nothing else is written.
+    """
 
     @app.task(name="next", queue="a new one")
     def following() -> None: ...
@@ -184,7 +187,7 @@ async def test_with_a_successor(
 async def test_ended_within_the_block(
     app: Rota, kind: str, observer: Observer, completion: Completion, how: str
 ) -> None:
-    """A commit or rollback of the handler's is noticed: the job is not completed, and may be tried again."""
+    """If the handler commits or rolls back, the job is not completed, and may be tried again."""
     async with ready(kind, observer.url) as caller:
         with pytest.raises(TransactionEnded, match="before its block ended"):  # noqa: PT012
             async with block(app, completion, caller):

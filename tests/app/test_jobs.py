@@ -48,7 +48,7 @@ def ids(records: Any) -> list[JobId]:
 
 
 async def test_listing(ask: Ask, app: Rota, send: Any) -> None:
-    """The newest first, in pages, by state, queue, task and unique key, in whatever form these are given."""
+    """Newest first, in pages, by state, queue, task and unique key, in whatever form given."""
     first, second, third = send.enqueue_many([(1,), (2,), (3,)])
     mail = send.using(queue="mail", unique=Unique(key="site:{number}")).enqueue(4)
     assert ids(await ask("list")) == [mail.id, third, second, first]

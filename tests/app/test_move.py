@@ -1,4 +1,4 @@
-"""Moving the jobs of a key to another shard: what moves, what stays, and what a mover leaves that is cut off."""
+"""Moving a key's jobs to another shard: what moves, what stays, and what a cut-off mover leaves."""
 
 import json
 import os
@@ -31,7 +31,7 @@ class CutOffError(BaseException):
 
 @contextmanager
 def app(folder: Path, *, acme: str, **more: str) -> Iterator[Shards]:
-    """The shop with the shards `eu` and `us`, and `acme` pinned to one of them, as a deploy would have it."""
+    """The shop with shards `eu` and `us`, and `acme` pinned to one, as a deploy would have it."""
     urls = {name: f"sqlite:///{folder}/{name}.db" for name in ("eu", "us")} | more
     with Rota.shards(urls, key="{tenant}", pinned={"acme": acme, "globex": "eu"}) as rota:
 
@@ -89,7 +89,7 @@ def transfers(rota: Shards, shard: str) -> list[JobRecord]:
 
 
 def test_the_jobs_of_a_key_move(old: Shards, new: Shards) -> None:
-    """They move in their order, those of other keys and of none stay, and nothing is left of the transfer."""
+    """They move in order; jobs of other keys and of none stay; nothing is left of the transfer."""
     for number in range(5):
         enqueue(old, "invoice", "acme", number)
         enqueue(old, "invoice", "globex", number)
@@ -125,7 +125,10 @@ def test_the_old_id(old: Shards, new: Shards) -> None:
 
 
 def test_what_runs_stays(old: Shards, new: Shards) -> None:
-    """A running job is counted and ends where it is; if it comes back, the next call moves it, attempts and all."""
+    """A running job is counted and ends where it is.
+
+    If it comes back, the next call moves it, attempts and all.
+    """
     shard = old["eu"]
     handle = enqueue(old, "invoice", "acme", 1)
     enqueue(old, "invoice", "globex", 2)
@@ -149,7 +152,7 @@ def test_a_unique_key_that_is_taken(old: Shards, new: Shards) -> None:
 
 
 def test_jobs_that_make_no_key(old: Shards, new: Shards) -> None:
-    """Jobs of unknown tasks, and args that SQL has stored and no key can be made of, stay where they are."""
+    """Jobs of unknown tasks, and args stored by SQL that give no key, stay where they are."""
     shard = old["eu"]
     for task, args in [
         ("gone", '{"tenant":"acme"}'),
@@ -294,7 +297,7 @@ def counting_to(last: int) -> Callable[[str], bool]:
 def test_cut_off_before_any_statement(
     old: Shards, new: Shards, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Wherever a mover is cut off, the next one has each job in the new shard once, and nothing is left of the first."""
+    """Wherever a mover is cut off, the next moves each job once; nothing is left of the first."""
     monkeypatch.setattr(mover, "BATCH", 2)
     enqueue(old, "invoice", "globex", 9)
     new["us"].jobs.count()
@@ -320,7 +323,7 @@ def test_cut_off_before_any_statement(
 
 
 def test_two_movers(old: Shards, new: Shards, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that stands still before it stores its transfer, until another one has done it all, stores nothing more."""
+    """A mover that stalls before storing its transfer, until another did it all, stores nothing."""
     enqueue(old, "invoice", "acme", 1)
     put = Mover._put
 
@@ -336,7 +339,7 @@ def test_two_movers(old: Shards, new: Shards, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_key_that_moves_on(old: Shards, new: Shards, tmp_path: Path) -> None:
-    """What a killed mover had on its way to one shard comes to the next one, to which the key belongs by now."""
+    """What a killed mover had on its way to one shard comes to the shard that has the key by now."""
     enqueue(old, "invoice", "acme", 1)
     with cutting(at_put), pytest.raises(CutOffError):
         new.move("acme", to="us")

@@ -140,7 +140,10 @@ async def test_async_code(rota: Shards) -> None:
 
 
 def test_a_flow_runs_where_it_lies(rota: Shards) -> None:
-    """A worker of all shards runs it, and what its jobs add lies beside them, with options of the shard's queues."""
+    """A worker of all shards runs it, and what its jobs add lies beside them.
+
+    That has the options of the shard's queues.
+    """
     invoice, mail, ping = (rota.tasks[name] for name in ("invoice", "mail", "ping"))
     rota["us"].queue("default", max_attempts=7)
     with rota.flow("order") as f:

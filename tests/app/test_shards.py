@@ -70,7 +70,7 @@ def counts(rota: Shards) -> dict[str, int]:
 
 
 def test_on_says_where(rota: Shards) -> None:
-    """Within `on` jobs lie on that shard, also those whose key belongs elsewhere; after it they do not."""
+    """Within `on` jobs lie on that shard, even if their key belongs elsewhere; after it they do not."""
     invoice, ping = declared(rota)
     with rota.on("us") as shard:
         assert shard is rota["us"]
@@ -103,7 +103,7 @@ def test_a_pinned_key(rota: Shards) -> None:
 
 
 def test_the_hash_never_changes() -> None:
-    """The shards of these keys are those of all versions and processes, whatever the order of the names."""
+    """These keys have the same shards in all versions and processes, however the names are ordered."""
     keys = ["", "acme", "Zürich", "7", "tenant:12"]
     known = [rendezvous.chosen(key, NAMES) for key in keys]
     assert known == ["us", "eu", "us", "asia", "asia"]
@@ -249,7 +249,10 @@ def test_conn_is_of_another_kind(rota: Shards, postgres_url: str) -> None:
 def test_conn_leads_while_another_shard_is_down(
     store: object, store_url: str, tmp_path: Path
 ) -> None:
-    """A connection to one shard is recognised while another one cannot be reached; one to no shard is not refused for good."""
+    """A connection to one shard is recognised while another shard cannot be reached.
+
+    A connection to no shard is not refused for good.
+    """
     del store
     urls = {"down": "postgresql://nobody@127.0.0.1:1/nothing?connect_timeout=2", "up": store_url}
     with Rota.shards(urls) as rota:
@@ -429,7 +432,7 @@ def test_a_key_that_cannot_be_made(tmp_path: Path) -> None:
 
 
 def test_direct_calls(rota: Shards) -> None:
-    """A task is still called like its function, and its context's transaction is that of the shard one is on."""
+    """A task is still called like its function; its context's transaction is the current shard's."""
 
     @rota.task(name="charge")
     def charge(ctx: Context) -> str:

@@ -307,7 +307,10 @@ def test_steps(where: str) -> None:
 
 @pytest.mark.large
 def test_flow(where: str) -> None:
-    """Maps with what waits for them beside bare jobs, at each size, and a chain, also under a held snapshot."""
+    """Maps with what waits for them beside bare jobs, at each size, and a chain.
+
+    They also run under a held snapshot.
+    """
     sizes = ("--sizes=200", "--sizes=20", "--sizes=200")
     report = bench(where, "flow", *sizes, "--links=5", "--turns=1", "--held", "--not-held")
     runs = report["figures"]["runs"]
@@ -338,7 +341,10 @@ def test_limits(where: str) -> None:
 
 @pytest.mark.large
 def test_spread(where: str) -> None:
-    """Rota's jobs, and bare tasks of one call and of as many as a bundle has, on one Dask cluster in turns."""
+    """Rota's jobs and bare tasks, in turns on one Dask cluster.
+
+    The bare tasks are those of one call, and as many as a bundle has.
+    """
     report = bench(
         where, "spread", "--engine=dask", "--jobs=100", "--takes=0", "--takes=5", "--turns=1"
     )

@@ -1,4 +1,4 @@
-"""Chromium, driven by selenium: one process, whose pages are dark, narrow or without scripts as a test asks for.
+"""Chromium driven by selenium: one process; pages dark, narrow or without scripts, as tests ask.
 
 All of that goes by the browser's own protocol, so nothing is started anew for it. What a page does
 against its policy, and every error in the browser's log, is kept until a test asks.
@@ -196,7 +196,7 @@ class Chromium:
         return self._driver.execute_async_script(script, *given)
 
     def until(self, look: Callable[[], T], what: str) -> T:
-        """Look again until the answer counts as true; between two pages there may be nothing to look at."""
+        """Look again until the answer counts as true; between pages there may be nothing to see."""
         wait = WebDriverWait(self._driver, LONG, 0.05, ignored_exceptions=[WebDriverException])
         return wait.until(lambda _: look(), f"waited for {what}")
 

@@ -1,4 +1,4 @@
-"""A browser that finds nothing to complain about, an app of its own for a test, and a shop to look at."""
+"""A browser that finds nothing to complain about, a test's own app, and a shop to look at."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ Serve = Callable[[Rota], AbstractContextManager[str]]
 
 @pytest.fixture
 def browser(chromium: Chromium) -> Iterator[Chromium]:
-    """A wide, light window in which scripts run; at the end nothing has gone against a policy, nothing was logged."""
+    """A wide, light window with scripts; at the end no policy was broken and nothing was logged."""
     chromium.scripts(on=True)
     chromium.hide(hidden=False)
     chromium.appear()
@@ -41,7 +41,10 @@ def app(tmp_path: Path, migrated_sqlite: Path) -> Iterator[Rota]:
 
 @pytest.fixture
 def serve(browser: Chromium, monkeypatch: pytest.MonkeyPatch) -> Serve:
-    """Serves an app under ASGI, with streams that look every 50 ms; the browser leaves before the server ends."""
+    """Serves an app under ASGI, with streams that look every 50 ms.
+
+    The browser leaves before the server ends.
+    """
     monkeypatch.setattr(asgi, "EVERY", 0.05)
     return partial(_served, browser, under_asgi)
 

@@ -1,4 +1,7 @@
-"""A day of a queue as workers would have written it down, made up: busier in daytime, and half an hour ago a mail server was away."""
+"""A made-up day of a queue, as workers would have written it down.
+
+It is busier in daytime, and half an hour ago a mail server was away.
+"""
 
 import math
 import random

@@ -1,4 +1,4 @@
-"""Pictures of all pages, `python -m tests.browser.pictures`: in light and dark colours and on a narrow screen.
+"""Pictures of all pages, light, dark and on a narrow screen: `python -m tests.browser.pictures`.
 
 They are of a shop that is made up here, and are drawn anew when pages have changed: look at them
 then.

@@ -1,4 +1,7 @@
-"""The dashboard of an app on a port of this machine, in a thread: under ASGI by uvicorn, under WSGI by its own server."""
+"""The dashboard of an app on a port of this machine, in a thread.
+
+Under ASGI uvicorn serves it, under WSGI its own server.
+"""
 
 import threading
 from collections.abc import Iterator

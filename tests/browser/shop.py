@@ -152,7 +152,10 @@ def _filled(app: Rota) -> Shop:
 
 
 def _flow(app: Rota) -> FlowHandle:
-    """A catalogue: some goods are not sold any more, so the shop window is skipped; a letter waits until tomorrow."""
+    """A catalogue: some goods are no longer sold, so the shop window is skipped.
+
+    A letter waits until tomorrow.
+    """
     resize, refresh = app.find_task("image.resize"), app.find_task("stock.refresh")
     with app.flow("catalogue") as small:
         small.add(resize, "shop/front.png", name="front")

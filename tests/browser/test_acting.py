@@ -19,7 +19,7 @@ def with_scripts(request: pytest.FixtureRequest, browser: Chromium) -> None:
 
 
 def test_from_a_filter_to_one_job(person: Person, app: Rota) -> None:
-    """Filter by an arg, open the one that is found, cancel it: it is asked about first, and said afterwards."""
+    """Filter by an arg, open the job found, cancel it: a question comes first, a notice after."""
     send = app.task(name="send")(_nothing)
     jobs = [send.enqueue(number) for number in (7, 42)]
     person.goes_to("/jobs")
@@ -46,7 +46,7 @@ def test_a_queue_is_paused_and_resumed(person: Person, app: Rota) -> None:
 
 
 def test_from_a_flow_to_its_job_and_back(person: Person, app: Rota) -> None:
-    """Filter flows, open one, go to a job of it and back, cancel the flow after a question, and retry it."""
+    """Filter flows, open one, go to its job and back, cancel the flow after a question, retry it."""
     send = app.task(name="send")(_nothing)
     with app.flow("letters") as flow:
         first = flow.add(send, 1, name="first")

@@ -1,4 +1,4 @@
-"""The documentation's site in a browser that reads it from files: narrow, in light and dark, and its search."""
+"""The documentation's site in a browser, read from files: narrow, light and dark, and its search."""
 
 import re
 import threading

@@ -11,7 +11,10 @@ EVIL = "\"'></td></script><script>document.title='owned'</script><img src=x oner
 
 
 def test_markup(person: Person, app: Rota) -> None:
-    """Names, args, messages and lines are shown as they are; no script runs, and the narrow page is no wider."""
+    """Names, args, messages and lines are shown as they are; no script runs.
+
+    The narrow page is no wider.
+    """
 
     @app.task(name=EVIL, queue=EVIL, max_attempts=1, unique="{text}")
     def task(context: Context, text: str) -> None:

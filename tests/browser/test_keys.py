@@ -1,4 +1,4 @@
-"""The keyboard alone: keys that lead somewhere, the way of the focus, and a job that is cancelled with it."""
+"""The keyboard alone: keys that lead somewhere, the focus's way, and a job cancelled with it."""
 
 import pytest
 from selenium.webdriver.common.keys import Keys
@@ -52,7 +52,10 @@ def test_keys_and_typing(browser: Chromium, known: tuple[Shop, str]) -> None:
 
 
 def test_the_help_and_its_switch(browser: Chromium, known: tuple[Shop, str]) -> None:
-    """A question mark shows the keys; Escape closes that, and the focus is back; keys can be switched off for good."""
+    """A question mark shows the keys; Escape closes them and restores the focus.
+
+    Keys can be switched off for good.
+    """
     _, address = known
     browser.open(f"{address}/doctor")
     browser.run("document.querySelector('summary').focus()")
@@ -79,7 +82,7 @@ def test_the_help_and_its_switch(browser: Chromium, known: tuple[Shop, str]) -> 
 
 
 def test_the_way_of_the_focus(browser: Chromium, known: tuple[Shop, str]) -> None:
-    """It is visible all the way, in the order of the page; its first step leads past the names of the pages."""
+    """It is always visible, in the order of the page; its first step skips the names of the pages."""
     shop, address = known
     browser.open(address + shop.path("job-waiting"))
     browser.press(Keys.TAB)

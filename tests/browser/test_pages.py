@@ -46,7 +46,10 @@ def test_no_page_is_forgotten(known: tuple[Shop, str]) -> None:
     [page if page in SOME else pytest.param(page, marks=pytest.mark.large) for page in PAGES],
 )
 def test_a_page(browser: Chromium, known: tuple[Shop, str], page: str) -> None:
-    """Nothing grave is in the way of anyone, in light and dark; a narrow screen is wide enough; the policy is kept."""
+    """No grave barrier for anyone, light or dark; a narrow screen is wide enough.
+
+    The policy is kept.
+    """
     shop, address = known
     browser.appear(reduced=True)
     browser.open(address + shop.path(page))
@@ -77,7 +80,7 @@ def test_every_page_without_scripts(browser: Chromium, known: tuple[Shop, str]) 
 
 
 def test_questions(browser: Chromium, known: tuple[Shop, str]) -> None:
-    """What is asked before something is done: of one job, of those that are selected, and of all that match."""
+    """Questions before an action: on one job, on selected jobs, and on all that match."""
     shop, address = known
     for page, button in (
         ("job-waiting", "Cancel …"),
@@ -109,7 +112,7 @@ def test_the_help(browser: Chromium, known: tuple[Shop, str]) -> None:
 
 
 def test_the_guard_itself(browser: Chromium, known: tuple[Shop, str]) -> None:
-    """An inline script and an inline style are refused, and both are counted; what cannot be read is found."""
+    """Inline scripts and styles are refused and counted; what cannot be read is found."""
     _, address = known
     browser.open(f"{address}/doctor")
     browser.run(

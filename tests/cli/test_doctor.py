@@ -64,7 +64,10 @@ def test_a_warning(url: str, store: Store, connection: Connection) -> None:
 
 
 def test_a_queue_that_nobody_serves(url: str, store: Store, connection: Connection) -> None:
-    """It is noted with its first job, while workers of other queues are alive; a pause or a worker is another matter."""
+    """It is noted with its first job, while workers of other queues live.
+
+    A pause or a worker is another matter.
+    """
     open_session(store, connection)
     enqueue(store, connection, queue="video")
     code, said = document(url)

@@ -126,7 +126,7 @@ def test_the_picture(app: Rota, tmp_path: Path) -> None:
 
 
 def test_names_are_harmless(app: Rota) -> None:
-    """What a terminal obeys is shown as an escape; names are checked as they are given, and may be stored otherwise."""
+    """What a terminal obeys is escaped; names are checked as given, and may be stored otherwise."""
     evil = "red \x1b[31m"
     made = app.database.run(
         app.database.store.flows.create(FlowOrder(evil, [node("bell \x07")], 0.0))
@@ -234,7 +234,10 @@ def test_a_job_says_where_it_belongs(app: Rota) -> None:
 
 
 def test_retrying_a_job_of_a_node_that_has_ended(app: Rota) -> None:
-    """Its flow's retry runs it with what waits for it, so it is left; with --alone it runs, and the command says how."""
+    """Its flow's retry runs it with what waits for it, so it is left; `--alone` runs it.
+
+    The command says how.
+    """
     flow = order(app)
     drain(app)
     job = app.flows.get(flow).job("pay").id

@@ -97,7 +97,10 @@ def test_an_unknown_queue(url: str, store: Store, connection: Connection) -> Non
 
 
 def test_a_new_queue_of_a_similar_name(url: str, store: Store, connection: Connection) -> None:
-    """A queue may be paused and set up before its first job; which one may be meant is said, and the way back."""
+    """A queue may be paused and set up before its first job.
+
+    The command says which one may be meant, and the way back.
+    """
     enqueue(store, connection, queue="mail")
     for words, back in (
         (("pause", "mial"), "resume mial"),

@@ -70,7 +70,7 @@ def project(store_url: str, tmp_path: Path) -> Iterator[Project]:
 
 @pytest.mark.parametrize("where", ["words", "variable"])
 def test_the_tasks_of_all(project: Project, where: str) -> None:
-    """One worker runs the jobs of all apps that are named, there or in ROTA_APP, and counts them together."""
+    """One worker runs the jobs of all apps named there or in ROTA_APP, and counts them together."""
     jobs = [project.enqueue(f"{name}.send", name) for name in ("shop", "mail")]
     if where == "words":
         run = project.work("shop:rota", "mail", "--drain", "--json")
@@ -85,7 +85,7 @@ def test_the_tasks_of_all(project: Project, where: str) -> None:
 
 
 def test_in_child_processes(project: Project) -> None:
-    """Child processes give each handler what its own app's lifespans yield, and log as the worker does."""
+    """Child processes give handlers what their own app's lifespans yield, and log like the worker."""
     jobs = {name: project.enqueue(f"{name}.compute") for name in ("shop", "mail")}
     run = project.work("shop", "mail", "--drain", "--json", "--processes", "1")
     assert run.returncode == 0, run.stderr

@@ -102,7 +102,7 @@ def test_top_is_live_for_all(shards: Shards) -> None:
 
 
 def test_dashboard_of_all(shards: Shards) -> None:
-    """`rota dashboard` serves the pages of all; a file that is not there is a mistake, and is not made."""
+    """`rota dashboard` serves the pages of all; a missing file is a mistake, and is not made."""
     with serving("dashboard") as address:
         page = urlopen(f"{address}").read().decode()  # noqa: S310 - its own server
         assert "All shards" in page

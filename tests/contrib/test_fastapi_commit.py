@@ -114,7 +114,10 @@ def jobs(url: str) -> list[Any]:
 
 
 def test_the_trap(service: TestClient, store_url: str) -> None:
-    """A commit after a dependency's `yield` comes after the answer: it fails, and the client is told "stored"."""
+    """A commit after a dependency's `yield` comes after the answer.
+
+    It fails, and the client is told "stored".
+    """
     answered = service.post("/after")
     assert (answered.status_code, answered.json()) == (200, "stored")
     assert jobs(store_url) == []
@@ -122,6 +125,6 @@ def test_the_trap(service: TestClient, store_url: str) -> None:
 
 @pytest.mark.parametrize("path", ["/block", "/async-block", "/function"])
 def test_the_ways_out(service: TestClient, store_url: str, path: str) -> None:
-    """A commit inside of the endpoint, or of a dependency of `scope="function"`, fails before the answer."""
+    """A commit in the endpoint, or a dependency of `scope="function"`, fails before the answer."""
     assert service.post(path).status_code == 500
     assert jobs(store_url) == []

@@ -33,7 +33,7 @@ def drain(rota: Rota) -> None:
 
 
 def test_handlers_have_a_context(rota: Rota) -> None:
-    """Each run has an application context of its own, in a thread and on the loop, which ends with it."""
+    """Each run has its own application context, in a thread and on the loop, which ends with it."""
     app = Flask("shop")
     RotaFlask(rota, app)
     ended: list[BaseException | None] = []

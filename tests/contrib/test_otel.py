@@ -125,7 +125,7 @@ def test_a_refused_enqueue(app: Rota) -> None:
 
 @pytest.mark.parametrize("executor", [Executor.LOOP, Executor.THREAD, Executor.PROCESS])
 def test_a_run(app: Rota, executor: Executor) -> None:
-    """It is a span of the consumer's, below the enqueue, and current for the handler wherever that runs."""
+    """It is a consumer's span below the enqueue, and current for the handler wherever that runs."""
 
     async def on_loop() -> dict[str, str]:
         return traced.trace_of_child()
@@ -175,7 +175,7 @@ def test_a_run(app: Rota, executor: Executor) -> None:
     ],
 )  # fmt: skip
 def test_the_rule(how: How, attempt: int, age: float, link: bool) -> None:  # noqa: FBT001
-    """With `auto` a run is a child on the first attempt and within a minute; the other words force it."""
+    """With `auto` a run is a child on the first attempt within a minute; other words force it."""
     assert linked(how, attempt=attempt, age=age) is link
 
 
@@ -316,7 +316,7 @@ def test_the_links_of_a_batch_are_bounded(tmp_path: Path) -> None:
 
 
 def test_nothing_else_has_a_span(app: Rota) -> None:
-    """A worker makes a span for each run and for nothing else: none is of a loop, and all of them end."""
+    """A worker makes a span for each run and nothing else: none is of a loop, and all of them end."""
 
     @app.task(name="send")
     async def send(order: int) -> None: ...
@@ -387,7 +387,7 @@ def test_the_context_of_a_job_stays_its_own(app: Rota) -> None:
 
 
 def test_what_is_off_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without instruments nothing is called around a run, no event is made for it, and no header is stored."""
+    """Without instruments nothing is called around a run, no event made and no header stored."""
 
     def unexpected(*_: object) -> None:
         message = "something is around a run"

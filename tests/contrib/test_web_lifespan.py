@@ -45,7 +45,7 @@ def connections(app: Rota) -> int:
 
 
 def test_with_the_test_kit(tmp_path: Path) -> None:
-    """The lifespan does not wait for the transaction of the test in which it runs, and leaves it as it is."""
+    """The lifespan does not wait for the transaction of its test, and leaves it as it is."""
     file = tmp_path / "rota.db"
     with closing(sqlite3.connect(file)) as conn, Rota(f"sqlite:///{file}") as app:
         conn.execute("BEGIN IMMEDIATE")
@@ -258,7 +258,7 @@ async def test_an_end_by_an_error(app: Rota) -> None:
 
 @pytest.mark.parametrize("task", ["endless", "patient"])
 def test_a_server_that_does_not_wait(app: Rota, tmp_path: Path, task: str) -> None:
-    """At the second Ctrl-C uvicorn ends no lifespan and cancels every task: it need not wait for the grace.
+    """At the second Ctrl-C uvicorn ends no lifespan and cancels every task: no wait for the grace.
 
     A handler on the loop is cancelled as well, one in a thread is told by its Context, and no
     attempt is spent.

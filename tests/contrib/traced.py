@@ -1,4 +1,7 @@
-"""Tasks for child processes, of an app that is instrumented: a child imports this module, whatever app the worker has."""
+"""Tasks for child processes, of an instrumented app.
+
+A child imports this module, whatever app the worker has.
+"""
 
 import os
 

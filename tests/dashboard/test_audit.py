@@ -19,7 +19,7 @@ OWN = {"sec-fetch-site": "same-origin"}
 
 @pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.name)
 def test_every_action_is_written_down(app: Rota, core: Core, action: Any) -> None:
-    """Who, what, on what, and how many that has changed; a question is none, and neither is a failure."""
+    """Who, what, on what, and how many it changed; no question is written down, and no failure."""
     send = app.task(name="send")(lambda: None)
     job = send.using(delay=60).enqueue()
     app.cron.add("nightly", "@daily", send)

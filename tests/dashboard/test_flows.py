@@ -109,7 +109,10 @@ def test_names_are_escaped(app: Rota, data: Data, page: Show) -> None:
 
 
 def test_a_job_says_where_it_belongs(order: int, data: Data, page: Show, app: Rota) -> None:
-    """The flow and the node, with a link; also to those who may not see headers. Other jobs belong to none."""
+    """The flow and the node, with a link, even for those who may not see headers.
+
+    Other jobs belong to none.
+    """
     job = app.flows.get(order).job("refund").id
     assert data(f"/jobs/{job}")["flow"] == {"id": str(order), "name": "order", "node": "refund"}
     for access in (Access.read(), Access.all()):
@@ -140,7 +143,10 @@ def test_a_job_that_waits_without_an_end(app: Rota, data: Data, page: Show) -> N
 def test_many_nodes(
     app: Rota, data: Data, page: Show, monkeypatch: pytest.MonkeyPatch, read: int
 ) -> None:
-    """They come page by page, whether all are read for the picture or not, and the picture says what it leaves out."""
+    """They come page by page, whether or not all are read for the picture.
+
+    The picture says what it leaves out.
+    """
     monkeypatch.setattr("rota.dashboard.pages.flow.READ", read)
     monkeypatch.setattr("rota.dashboard.pages.flow.ROWS", 10)
     monkeypatch.setattr("rota.drawing.flow_picture.MOST", 8)
@@ -163,7 +169,7 @@ def test_many_nodes(
 
 
 def test_retrying_and_cancelling(order: int, app: Rota, core: Core) -> None:
-    """What has failed is retried; a flow that has ended is not cancelled; a flow is cancelled after a question."""
+    """What failed is retried; an ended flow is not cancelled; cancelling comes after a question."""
 
     def act(what: str, **form: str) -> str:
         request = Request("POST", f"/flows/{order}/{what}", Access.all(), {}, OWN, form)
@@ -200,7 +206,7 @@ def test_a_job_that_is_left_to_its_flow(order: int, data: Data, page: Show, app:
 
 
 def test_a_selection_is_left_to_its_flow(order: int, app: Rota, core: Core) -> None:
-    """What is told says how many jobs were retried and how many were left; a single one says why nothing was done."""
+    """The notice says how many jobs were retried and left; for a single one, why nothing was done."""
     job = app.flows.get(order).job("pay").id
     other = app.find_task("pay").enqueue()
     drain(app)

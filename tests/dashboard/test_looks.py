@@ -57,7 +57,10 @@ def test_a_long_look_is_made_less_often(app: Rota, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_look_costs_a_hundredth(app: Rota, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Looks of milliseconds are so far apart that they take a hundredth of the time, but no more than three times as far."""
+    """Looks of milliseconds are so far apart that they take a hundredth of the time.
+
+    But they are never more than three times as far apart as usual.
+    """
     shared = Looks(app.database, 1000.0)
     first = shared.now()
 

@@ -239,7 +239,10 @@ def test_finding_by_args_needs_the_right(app: Rota, post: Post) -> None:
 
 @pytest.mark.usefixtures("send")
 def test_buttons_are_where_the_right_is(app: Rota, core: Core) -> None:
-    """A list offers what its request may do to jobs of that state, and to everything only where it is filtered."""
+    """A list offers what its request may do to jobs of that state.
+
+    It offers to act on everything only where it is filtered.
+    """
     app.find_task("send").enqueue(1)
 
     def shown(right: Right, **query: str) -> str:
@@ -297,7 +300,10 @@ def worker(*queues: str, silent: float = 0.0) -> SessionFacts:
     ],
 )
 def test_a_queue_that_a_worker_serves(workers: list[SessionFacts], paused: str, queue: str) -> None:
-    """Not a paused one; that of the jobs, if possible; Rota's own for a worker of all queues, or if there is no other."""
+    """Not a paused queue; that of the jobs, if possible.
+
+    It is Rota's own for a worker of all queues, or if there is no other one.
+    """
     minute = History().minute()
     rows = [
         QueueRow(name, paused in {name, "all"}, counts={}, rates=None, oldest=None, minute=minute)

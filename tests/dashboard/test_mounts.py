@@ -147,7 +147,7 @@ def test_json(app: Rota) -> None:
 
 
 def test_access_by_request(app: Rota) -> None:
-    """A function says what a request may do, with `async` or without; it gets the framework's request."""
+    """A function, `async` or not, says what a request may do; it gets the framework's request."""
 
     def by_header(request: Request) -> Access:
         return Access.read() if request.headers.get("x-user") == "ada" else Access.none()

@@ -324,7 +324,7 @@ def test_why_a_job_waits_for_its_time(app: Rota, data: Data) -> None:
 
 
 def test_the_command_says_the_same(app: Rota, data: Data) -> None:
-    """The page and `rota jobs show` give the same reasons: both for a flow's node, a signal and a limit."""
+    """The page and `rota jobs show` give the same reasons for a flow's node, a signal and a limit."""
 
     @app.task(name="approve")
     async def approve(ctx: Context) -> None:

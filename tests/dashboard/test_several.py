@@ -1,4 +1,4 @@
-"""The dashboard of several databases: the page of all, the pages of each, and one that does not answer."""
+"""The dashboard of several databases: the page of all, pages of each, one that does not answer."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -62,7 +62,10 @@ def data(response: Response) -> Any:
 
 
 def test_each_and_the_sum(app: Shards) -> None:
-    """The first page has the figures of each shard and those of all; a queue's are added up, with where it is."""
+    """The first page has the figures of each shard and of all.
+
+    A queue's are added up, with where it is.
+    """
     found = data(asking(app)("/", json=True))
     assert [(one["name"], one["jobs"]["available"]) for one in found["shards"]] == [
         ("eu", 1),
@@ -79,7 +82,10 @@ def test_each_and_the_sum(app: Shards) -> None:
 
 
 def test_the_pages_of_a_shard(app: Shards) -> None:
-    """Below its name are all pages of one database, whose links stay there; the head leads to the other shards."""
+    """Below its name are all pages of one database, and their links stay there.
+
+    The head leads to the other shards.
+    """
     ask = asking(app)
     assert len(data(ask("/shard/us/jobs", json=True))["jobs"]) == 3
     assert len(data(ask("/shard/eu/jobs", json=True))["jobs"]) == 1
@@ -112,7 +118,10 @@ def test_an_action(app: Shards) -> None:
 
 
 def test_the_same_rights(app: Shards) -> None:
-    """Without the right to read there is nothing to see, on no page and of no shard; looking changes nothing."""
+    """Without the right to read there is nothing to see on any shard's page.
+
+    Looking changes nothing.
+    """
     core = Several(app, every=0.0)
     for path in ("/", "/shard/eu/", "/static/rota.css"):
         assert core.answer(Request("GET", path, Access.none())).status == HTTPStatus.FORBIDDEN

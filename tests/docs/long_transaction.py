@@ -1,4 +1,7 @@
-"""The picture of the README, from the lab's run beside a long transaction: `python -m tests.docs.long_transaction` draws it anew."""
+"""The README's picture, from the lab's run beside a long transaction.
+
+`python -m tests.docs.long_transaction` draws it anew.
+"""
 
 import json
 import re

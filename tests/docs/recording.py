@@ -1,4 +1,6 @@
-"""The recording of the README: `python -m tests.docs.recording` runs `rota demo --kill`, keeps what it says and when, and draws it.
+"""The recording of the README, made by `python -m tests.docs.recording`.
+
+That runs `rota demo --kill`, keeps what it says and when, and draws it.
 
 A picture that moves by itself, without a player or a script; where motion is not wanted all lines
 are there at once.

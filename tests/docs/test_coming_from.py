@@ -89,7 +89,7 @@ def test_procrastinate(postgres_url: str) -> None:
 
 
 def test_procrastinates_jobs_are_moved(postgres_url: str) -> None:
-    """The SQL of the page moves the jobs that wait: each is there once, with its args, its queue, its time."""
+    """The page's SQL moves the jobs that wait: each is there once, with args, queue and time."""
     if find_spec("procrastinate") is None:
         pytest.skip("procrastinate is not installed")
     import procrastinate

@@ -26,7 +26,7 @@ def form(file: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("file", FORMS, ids=lambda file: file.stem)
 def test_a_form_is_complete(file: Path) -> None:
-    """A form has a name and a description; each field has an id of its own, a label, and something to choose from."""
+    """A form has a name and a description; each field has its own id, a label, and choices."""
     said = form(file)
     assert said["name"]
     assert said["description"]

@@ -31,12 +31,12 @@ def test_pictures_are_there() -> None:
 
 
 def test_the_picture_of_a_long_transaction() -> None:
-    """It shows the lab's run that is stored; else draw it anew: python -m tests.docs.long_transaction."""
+    """It shows the lab's stored run; else draw it anew: python -m tests.docs.long_transaction."""
     assert long_transaction.PICTURE.read_text(encoding="utf-8") == long_transaction.drawn()
 
 
 def test_the_recording() -> None:
-    """It shows the transcript that is stored, and each line of it stands still where motion is not wanted."""
+    """It shows the stored transcript, and each line stands still where motion is not wanted."""
     picture = recording.PICTURE.read_text(encoding="utf-8")
     assert picture == recording.drawn(recording.kept())
     assert ET.fromstring(picture).tag.endswith("svg")  # noqa: S314 - drawn here
@@ -57,7 +57,7 @@ def test_each_drawing_is_shown() -> None:
 
 
 def test_every_move_is_drawn() -> None:
-    """The drawing of the states has every move and every state, and cannot be drawn where a way is missing."""
+    """The drawing of the states has every move and state, and fails where a way is missing."""
     texts = set(words(PICTURES["states"]()))
     assert set(State) <= texts
     told = {move for text in texts for move in text.split(", ")}

@@ -123,7 +123,7 @@ def test_the_units_command(tmp_path: Path) -> None:
 
 
 def test_the_containers_command(tmp_path: Path) -> None:
-    """The container's command answers its own health check, and the check fails where nothing answers."""
+    """The container's command answers its health check, which fails where nothing answers."""
     commands = container()
     assert commands["entrypoint"] == ["rota"]
     address = options(commands["command"])["health"]

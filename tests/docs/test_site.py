@@ -101,7 +101,7 @@ def test_nothing_comes_from_elsewhere(site: Path, pages: dict[Path, Html]) -> No
 
 
 def test_the_search_needs_no_server(site: Path) -> None:
-    """The index is a script, which a browser loads from a file, too, and knows the words of the pages."""
+    """The index is a script, which browsers also load from a file, and knows the pages' words."""
     assert 'src="searchindex.js"' in (site / "search.html").read_text(encoding="utf-8")
     index = (site / "searchindex.js").read_text(encoding="utf-8")
     assert index.startswith("Search.setIndex(")

@@ -481,7 +481,7 @@ def test_schema(schema: int, oldest: int, advice: str) -> None:
 
 @pytest.mark.parametrize("oldest", [1, 2])
 def test_newer_tables(oldest: int) -> None:
-    """That they are newer is worth knowing where this Rota works with them, and nothing to do tonight."""
+    """That they are newer is worth a note where this Rota works with them, not a task tonight."""
     work = given.work(schema=3, newest=2, oldest_code=oldest)
     found = given.only(given.postgres(work=work))
     assert (found.severity, found.subject) == (NOTE, "schema")

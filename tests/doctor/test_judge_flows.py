@@ -81,7 +81,7 @@ def test_why_a_flow_stands_still(
     ],
 )
 def test_what_does_not_stop_a_flow(changes: dict[str, Any]) -> None:
-    """A worker that knows the task, another task, a queue in which nothing waits, and jobs that all run."""
+    """A worker that knows the task, another task, a queue where nothing waits, jobs that all run."""
     assert [finding.severity for finding in judged(node(), **changes)] == [Severity.OK]
 
 

@@ -345,7 +345,7 @@ class WorkerProcess:
         return self._process.poll() is None
 
     def signal(self, number: signal.Signals) -> None:
-        """Send it a signal; a process that is frozen has come to a standstill then, with all its threads."""
+        """Send it a signal; a frozen process then stands still, with all its threads."""
         self._process.send_signal(number)
 
     def end(self) -> None:

@@ -77,7 +77,7 @@ def test_waiting_while_the_worker_is_killed(ledger: Ledger) -> None:
 
 
 def test_jobs_of_a_trigger(postgres: Ledger) -> None:
-    """What SQL has enqueued is rescued like any job, beside an old snapshot; what was undone, never was."""
+    """What SQL enqueues is rescued like any job, beside an old snapshot; what is undone never was."""
     ledger = postgres
     with (
         closing(psycopg.connect(ledger.url)) as caller,

@@ -1,4 +1,7 @@
-"""Flows whose workers are killed and frozen, on a server that crashes: each job counts once, and what waits runs once all have ended."""
+"""Flows with killed and frozen workers, on a server that crashes.
+
+Each job counts once, and what waits runs once all have ended.
+"""
 
 import signal
 from collections.abc import Iterator
@@ -51,7 +54,7 @@ def ended_well(ledger: Ledger, flow: FlowHandle) -> None:
 
 
 def test_workers_that_are_killed(ledger: Ledger) -> None:
-    """In the middle of the map, and while the sum is made: another one goes on, and nothing is counted twice."""
+    """During the map and during the sum: another worker goes on, and nothing is counted twice."""
     ledger.hold("summing")
     workers = [worker(ledger), worker(ledger)]
     flow = built(ledger)

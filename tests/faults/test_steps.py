@@ -1,4 +1,7 @@
-"""Steps of workers that are killed, and of a server that crashes: what was remembered is not done again, and written once."""
+"""Steps with killed workers and a crashing server: what was remembered is not done again.
+
+It is written once.
+"""
 
 import signal
 from pathlib import Path
@@ -34,7 +37,7 @@ def taken_over(ledger: Ledger, where: str, *, server: PostgresServer | None = No
 @pytest.mark.large
 @pytest.mark.parametrize("where", ["written", "stepped"])
 def test_a_killed_worker(store_url: str, tmp_path: Path, where: str) -> None:
-    """The next one goes on after the last step, and a transaction that was not committed is made then."""
+    """The next worker goes on after the last step, and makes an uncommitted transaction then."""
     with Ledger(tmp_path, store_url) as ledger:
         with_table(ledger)
         taken_over(ledger, where)

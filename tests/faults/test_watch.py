@@ -1,4 +1,7 @@
-"""The worker that is woken for jobs does not come: it is killed, frozen, or cut off. No job waits longer than a `poll`."""
+"""The worker that is woken for jobs does not come: it is killed, frozen, or cut off.
+
+No job waits longer than a `poll`.
+"""
 
 import os
 import signal
@@ -67,7 +70,10 @@ def test_the_one_that_is_woken_does_not_come(
 def test_most_of_those_who_look_have_gone(
     ledger: Ledger, postgres_url: str, fault: Callable[[WorkerProcess, Proxy, ExitStack], None]
 ) -> None:
-    """The one of four that is left has every fourth turn: what is due waits for two `poll`, long before their rescue."""
+    """The one of four that is left has every fourth turn: what is due waits for two `poll`.
+
+    That is long before the workers that have gone are rescued.
+    """
     poll, delay = 1.0, 0.5
     with Proxy(postgres_url) as proxy, ExitStack() as stack:
         gone = [ledger.worker(url=proxy.url, poll=poll, session_timeout=60.0) for _ in range(3)]

@@ -1,4 +1,4 @@
-"""Rota's code of several versions, and its processes: producers, workers and commands beside each other."""
+"""Rota's code of several versions, and its processes: producers, workers and commands together."""
 
 import io
 import logging

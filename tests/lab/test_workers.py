@@ -19,7 +19,7 @@ from tests.lab.bystander import Bystander
 
 
 def cut_off(queue: Queue) -> None:
-    """End all sessions in the queue's database, and refuse new ones: an idle session would be replaced."""
+    """End all sessions in the queue's database, and refuse new ones that would replace idle ones."""
     url = queue.location.url
     name = conninfo_to_dict(url)["dbname"]
     other = make_conninfo(url, dbname="postgres")

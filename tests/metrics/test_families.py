@@ -65,7 +65,7 @@ def test_queues() -> None:
 
 
 def test_many_queues() -> None:
-    """Those beyond a thousand are one: added up where that is a sum, and without counters of their own."""
+    """Queues beyond a thousand are one: added up where it is a sum, without their own counters."""
     queues = [
         QueueRecord(f"q{n:05}", paused=False, counts={State.AVAILABLE: 1}, appended=5)
         for n in range(MOST_QUEUES + 10)

@@ -1,4 +1,4 @@
-"""Random flows in both stores against a small oracle, whatever is done to their jobs, their nodes and themselves.
+"""Random flows in both stores against a small oracle, whatever befalls their jobs, nodes and them.
 
 The oracle knows which jobs count for which node and how each ended; it decides by looking at all
 nodes again and again, and knows nothing of arrivals, facts, keys and marks. After each rule it and
@@ -79,7 +79,10 @@ shapes = st.lists(
 
 @dataclass
 class Job:
-    """What the oracle knows of a job; `gone`: it was deleted, `alone`: it counts for its node as it did then."""
+    """What the oracle knows of a job.
+
+    `gone`: it was deleted, `alone`: it counts for its node as it did then.
+    """
 
     state: State
     counted: State | None = None
@@ -198,7 +201,10 @@ class Oracle:
         return each.released, each.outcome, jobs
 
     def again(self) -> list[Node]:
-        """What a retry opens again: what has failed or was cancelled, and whatever has ended that waits for that."""
+        """What a retry opens again: what failed or was cancelled.
+
+        And whatever has ended that waits for that.
+        """
         again = [
             each for each in self.nodes.values()
             if each.outcome in {NodeState.FAILED, NodeState.CANCELLED}

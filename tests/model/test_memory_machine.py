@@ -1,4 +1,6 @@
-"""What one job remembers, in both stores, against a small oracle: steps, sleeps, waits and signals, whatever happens in between.
+"""What one job remembers, in both stores, against a small oracle.
+
+It has steps, sleeps, waits and signals, whatever happens in between.
 
 The oracle has a list of steps, one of letters in the box and one of answers; it knows nothing of
 rows, marks, rings and snapshots. On PostgreSQL signals are also sent in transactions that stay open
@@ -285,7 +287,7 @@ def small_rings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_memory_is_as_expected(store: Store, connection: Connection) -> None:
-    """Steps are kept, each signal ends one wait, and no job sleeps on that was told what it waits for."""
+    """Steps are kept, each signal ends one wait, and no job sleeps on once told what it awaits."""
     searching = settings(SETTINGS, max_examples=EXAMPLES[store.name], stateful_step_count=25)
     # The annotation asks for a class; a function that makes a machine is documented, too.
     machine: Any = lambda: Machine(store, connection)  # noqa: E731

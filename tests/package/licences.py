@@ -1,4 +1,4 @@
-"""The licences of all that `requirements.lock` names: `python -m tests.package.licences`, or `make licences`.
+"""The licences of all in `requirements.lock`: `python -m tests.package.licences` or `make licences`.
 
 What a distribution says of itself becomes an SPDX expression, and each licence in it must be in
 `FREE`. What is locked for other systems or Pythons is not installed here, and is not looked at.
@@ -21,7 +21,7 @@ FREE = {
     "0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "LGPL-3.0-only",
     "LGPL-3.0-or-later", "MIT", "MIT-CMU", "MPL-2.0", "PSF-2.0", "Unlicense", "Zlib",
 }  # fmt: skip
-"""Those that leave Rota's users free. LGPL and MPL ask for something of those alone who change that library."""
+"""Those that leave Rota's users free. LGPL and MPL ask something only of who changes that library."""
 
 WORDS = {
     "3-Clause BSD License": "BSD-3-Clause",
@@ -34,7 +34,7 @@ WORDS = {
     "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
     "Python Software Foundation License": "PSF-2.0",
 }
-"""What was written before there were SPDX expressions: the last part of a classifier, or the field License. Which BSD is not said."""
+"""Words older than SPDX expressions: a classifier's last part or the field License. No BSD kind."""
 
 LOOKED_AT = {
     # In the public domain; the GPL is that of a mode for Emacs, which the wheel does not have.
@@ -50,7 +50,7 @@ def locked() -> set[NormalizedName]:
 
 
 def said(fields: "Message[str, str]") -> str:
-    """What metadata say of the licence: an expression, else classifiers, else the first line of a text."""
+    """What metadata say of the licence: an expression, else classifiers, else a text's first line."""
     if expression := fields.get("License-Expression"):
         return expression
     kinds = [kind for kind in fields.get_all("Classifier", []) if kind.startswith("License :: OSI")]

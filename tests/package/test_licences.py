@@ -30,7 +30,7 @@ def test_dependencies_leave_users_free() -> None:
     ],
 )
 def test_kinds(expression: str, *, free: bool) -> None:
-    """All that must be kept has to be on the list; of a choice one is enough; what cannot be read is refused."""
+    """All that must be kept has to be listed; of a choice one is enough; the unreadable is refused."""
     assert is_free(expression) is free
 
 

@@ -1,4 +1,4 @@
-"""Who built a distribution, where and when, leaves no trace in it, and neither does what lay around there."""
+"""Who built a distribution, where and when, leaves no trace in it, nor does what lay around."""
 
 import os
 import shutil
@@ -59,7 +59,7 @@ def test_two_clones_give_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_sdists_have_the_repository_and_no_more(tmp_path: Path) -> None:
-    """An sdist has the files that git knows and that are of use in it, and nothing that only lay there."""
+    """An sdist has the files that git knows and that are useful in it, and no stray ones."""
     folder = clone(tmp_path / "rota", 0o022)
     built = {
         name: held(file) for name, file in build(folder, 0o022).items() if name.endswith(".gz")

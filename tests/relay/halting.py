@@ -1,4 +1,6 @@
-"""A worker that stops for ever between sending a batch and settling it, to be killed there; or freezes just before.
+"""A worker that stops for ever between sending and settling a batch, or freezes just before.
+
+It is there to be killed.
 
     python halting.py DATABASE TARGET NAME MARKER BATCH [freeze]
 

@@ -35,7 +35,10 @@ def killed_after_sending(
 def frozen_before_sending(
     app: Rota, kind: str, arguments: dict[str, Any], folder: Path, *, name: str, batch: int
 ) -> Iterator[Fork]:
-    """A worker that has frozen with a batch in its hands; `SIGCONT` lets it go on, and make the file `sent`."""
+    """A worker frozen with a batch in its hands.
+
+    `SIGCONT` lets it go on, and make the file `sent`.
+    """
     words = [
         app.url,
         json.dumps([kind, arguments]),

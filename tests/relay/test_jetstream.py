@@ -1,4 +1,4 @@
-"""NATS JetStream as a target: messages with their headers, in order, each once within the stream's window."""
+"""NATS JetStream as a target: messages with headers, in order, once within the stream's window."""
 
 import asyncio
 from collections.abc import Coroutine, Iterator
@@ -111,7 +111,7 @@ def test_the_stream_has_the_order_of_the_log(app: Rota, stream: Stream) -> None:
 def test_a_worker_killed_between_sending_and_settling(
     app: Rota, unmade: Stream, tmp_path: Path, window: float
 ) -> None:
-    """Its successor sends the batch again, which the stream drops within its window, and then goes on."""
+    """Its successor sends the batch again, which the stream drops in its window, and goes on."""
     unmade.make(duplicate_window=window)
     orders = app.relay("orders", to=JetStream(unmade.url, subject=unmade.name), batch=10)
     jobs = orders.enqueue_many([("1", "Placed", n) for n in range(25)])
@@ -150,7 +150,7 @@ def test_a_stream_that_is_missing(app: Rota, unmade: Stream) -> None:
 
 
 def test_messages_that_nats_cannot_carry(app: Rota, unmade: Stream) -> None:
-    """Those that are too large, or have a line break in a header, are discarded, and the others go on."""
+    """Messages too large, or with a line break in a header, are discarded; the others go on."""
     unmade.make(max_msg_size=1000)
     orders = app.relay("orders", to=JetStream(unmade.url, subject=unmade.name))
     bad = [

@@ -75,7 +75,7 @@ def ids(messages: list[Any]) -> list[int]:
 
 @needs_broker
 def test_a_message_has_its_properties(app: Rota, queue: Queue) -> None:
-    """The job's id as message id, the type, the payload as JSON, the rest and the job's headers as headers."""
+    """The job's id as message id, the type, the payload as JSON, the rest and headers as headers."""
     orders = app.relay("orders", to=queue.target())
     job = orders.using(headers={"tenant": "acme"}).enqueue("4711", "OrderPlaced", {"total": 12.5})
     drained(app)

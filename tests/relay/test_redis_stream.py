@@ -30,7 +30,7 @@ def sender(stream: Stream, *unsettled: int) -> RedisSender:
 
 
 def test_an_entry_has_the_names_of_debezium(app: Rota, stream: Stream) -> None:
-    """The job's id, the relay's name, key, type, the payload as JSON, and headers where there are any."""
+    """The job's id, the relay's name, key, type, the payload as JSON, and headers if there are any."""
     orders = app.relay("orders", to=RedisStream(stream.url, stream=stream.key))
     plain = orders.enqueue("4711", "OrderPlaced", {"total": 12.5, "what": "tea ☕"})
     traced = orders.using(headers={"traceparent": "00-ab"}).enqueue("4711", "OrderPaid", None)
@@ -107,7 +107,7 @@ def test_a_worker_killed_between_sending_and_settling(
 
 @pytest.mark.large
 def test_a_worker_frozen_before_sending(postgres_url: str, stream: Stream, tmp_path: Path) -> None:
-    """PostgreSQL ends its transaction, another worker sends, and what it sends when it wakes is refused."""
+    """PostgreSQL ends its transaction, another worker sends; what it sends on waking is refused."""
     arguments = {"url": stream.url, "stream": stream.key, "timeout": 0.5}
     with Rota(postgres_url) as app:
         app.admin.migrate()
@@ -129,7 +129,7 @@ def test_a_worker_frozen_before_sending(postgres_url: str, stream: Stream, tmp_p
 
 
 def test_a_server_that_is_away(app: Rota, stream: Stream) -> None:
-    """While Redis refuses, jobs wait where they are; then they come in their order, and nothing is repeated."""
+    """While Redis refuses, jobs wait; then they come in order, and nothing is repeated."""
     orders = app.relay("orders", to=RedisStream(stream.url, stream=stream.key), batch=2)
     first = orders.enqueue_many([("1", "Placed", n) for n in range(5)])
     # Not a stream: Redis refuses to append to it.
@@ -147,7 +147,7 @@ def test_a_server_that_is_away(app: Rota, stream: Stream) -> None:
 
 
 def test_who_was_replaced_appends_nothing(stream: Stream) -> None:
-    """A relay that was frozen before it sent finds its position taken, and its batch sent by its successor."""
+    """A relay frozen before it sent finds its position taken, and its batch sent by its successor."""
     frozen, successor = sender(stream), sender(stream)
     frozen.prepare()
     successor.prepare()
@@ -172,7 +172,10 @@ def test_a_command_that_comes_twice(stream: Stream) -> None:
 
 
 def test_what_was_sent_may_come_again_in_pieces(stream: Stream) -> None:
-    """Jobs of a batch that was sent and not settled are known until each has come again, also behind late jobs."""
+    """Jobs of a batch that was sent and not settled are known until each has come again.
+
+    That holds also behind late jobs.
+    """
     first = sender(stream)
     first.prepare()
     first.send([message(1), message(2), message(3)])
@@ -201,7 +204,7 @@ def test_jobs_that_were_settled_are_forgotten(stream: Stream) -> None:
 
 
 def test_an_id_that_was_given_twice(stream: Stream) -> None:
-    """A job with the id of one that was sent, in a database that was restored meanwhile, is another job."""
+    """A job with the id of a sent one, in a database restored meanwhile, is another job."""
     before = sender(stream)
     before.prepare()
     before.send([message(1, 100.0), message(2, 100.5)])

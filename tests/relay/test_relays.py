@@ -1,4 +1,4 @@
-"""Relays in an app and in its workers: what is refused, and what becomes of jobs that are no messages."""
+"""Relays in an app and its workers: what is refused, and what happens to jobs that are no messages."""
 
 import asyncio
 from functools import partial

@@ -81,7 +81,7 @@ def test_slow_and_strange_clients(monkeypatch: pytest.MonkeyPatch, sent: bytes) 
 
 
 def test_a_client_has_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client that does not come to the end of its request is hung up on, also if it goes on sending."""
+    """A client that does not finish its request is hung up on, even if it goes on sending."""
     monkeypatch.setattr(endpoint, "PATIENCE", 0.2)
     with open_endpoint(WELL) as address, socket.create_connection(address, timeout=20) as client:
         hung_up = False

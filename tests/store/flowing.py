@@ -1,4 +1,4 @@
-"""Flows for the tests of the stores: nodes are named by letters, and workers are made as they are needed."""
+"""Flows for the tests of the stores: letters name nodes, and workers are made as needed."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The audit: what people did, in the transaction in which it was done, and how far a job has come that carries it out."""
+"""The audit: what people did, in its transaction, and the progress of a job that carries it out."""
 
 from dataclasses import replace
 

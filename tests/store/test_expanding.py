@@ -31,7 +31,7 @@ def test_every_migration(empty_store: Store, version: int) -> None:
 
 @pytest.mark.parametrize("store_url", ["sqlite", "postgres"], indirect=True)
 def test_the_file_needs_what_the_migrations_need(store: Store) -> None:
-    """New tables and migrated ones go with the same older code: at least with that of the version before."""
+    """New and migrated tables go with the same older code: at least the version before's."""
     with closing(store.connect()) as connection:
         oldest = connection.run(store.oldest_code())
         assert FIRST[store.name] - 1 <= oldest < max(store.migrations())

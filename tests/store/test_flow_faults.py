@@ -39,7 +39,7 @@ def test_a_job_of_a_map_that_runs_twice(store: Store, connection: Connection) ->
 
 
 def test_nothing_goes_on_after_a_failure(store: Store, connection: Connection) -> None:
-    """There is no job that looks again and again whether it may begin: a flow that has failed costs nothing more."""
+    """No job looks again and again whether it may begin: a failed flow costs nothing more."""
     flow = Flowing(store, connection, node("a", jobs=10), node("b", 0), node("c", 1))
     flow.run(a=Move.DISCARD)
     while connection.run(store.flows.overlook()):
@@ -56,7 +56,7 @@ def test_nothing_goes_on_after_a_failure(store: Store, connection: Connection) -
 
 
 def test_flows_in_flows_do_not_grow(store: Store, connection: Connection) -> None:
-    """Maps behind maps cost as many jobs and edges as they have, and no job carries the others with it."""
+    """Maps behind maps cost only their own jobs and edges, and no job carries the others along."""
     deep, wide = 8, 10
     first = [node("n0", jobs=wide)]
     flow = Flowing(
@@ -71,7 +71,10 @@ def test_flows_in_flows_do_not_grow(store: Store, connection: Connection) -> Non
 
 
 def test_what_follows_does_so_once(store: Store, connection: Connection) -> None:
-    """After a retry by hand what waits for success begins, once; what ran after any end does so once in each round."""
+    """After a retry by hand what waits for success begins, and only once.
+
+    What ran after any end runs once in each round.
+    """
     flow = Flowing(store, connection, node("a", jobs=3), node("b", 0), node("c", (0, FINISHED)))
     assert flow.run(a=Move.DISCARD) == ["a", "a", "a", "c"]
     connection.run(store.flows.retry(flow.made.flow))
@@ -103,7 +106,7 @@ def test_what_follows_is_not_late(store: Store, connection: Connection) -> None:
 
 
 def test_a_node_that_can_never_end(store: Store, connection: Connection) -> None:
-    """Whatever is taken away from it (a job is cancelled, deleted, cleared), a node ends with what is left."""
+    """Whatever it loses (a job is cancelled, deleted, cleared), a node ends with what is left."""
     flow = Flowing(store, connection, node("a", jobs=4), node("b", (0, FINISHED)))
     one, two, three, four = flow.jobs("a")
     connection.run(store.delete([one]))

@@ -1,4 +1,7 @@
-"""A worker, an upkeep or a user that dies after any statement: each node is released once, and never not at all, and flows end."""
+"""A worker, an upkeep or a user that dies after any statement.
+
+Each node is released once, and never not at all, and flows end.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -161,7 +164,7 @@ class Life:
 
 
 def deaths(store: Store, connection: Connection, plot: Plot) -> Iterator[Life]:
-    """Lives with one death each: in each operation, after each number of statements. At last one without a death."""
+    """Lives with one death each: in each operation, after each statement; at last one without."""
     number = 0
     for death in count(1):
         first = True
@@ -181,7 +184,7 @@ def deaths(store: Store, connection: Connection, plot: Plot) -> Iterator[Life]:
 
 @pytest.mark.parametrize("name", PLOTS)
 def test_a_death_after_any_statement(store: Store, connection: Connection, name: str) -> None:
-    """Whoever dies and when: what ran has run once, what was to be released was, and each job has arrived once."""
+    """Whoever dies and when: all ran once, what was due was released, and each job arrived once."""
     plot = PLOTS[name]
     for life in deaths(store, connection, plot):
         assert life.flow.states == plot.states

@@ -64,7 +64,7 @@ def test_what_needs_success_is_skipped(store: Store, connection: Connection, mov
 
 
 def test_what_waits_for_a_failure(store: Store, connection: Connection) -> None:
-    """It runs if one of those has failed, once all have ended, and is skipped if none has, which fails nothing."""
+    """Once all have ended it runs if one has failed; if none has, it is skipped: no failure."""
     nodes = node("a"), node("b"), node("c", (0, FAILED), (1, FAILED))
     flow = Flowing(store, connection, *nodes)
     assert flow.run(b=Move.DISCARD) == ["a", "b", "c"]
@@ -130,7 +130,7 @@ def test_a_request_to_cancel_arrives(store: Store, connection: Connection) -> No
 
 
 def test_a_rescue_arrives(store: Store, connection: Connection) -> None:
-    """A job that dies with its worker in its last attempt has failed; one that comes back has not ended."""
+    """A job that dies with its worker in its last attempt failed; one that returns did not end."""
     flow = Flowing(
         store,
         connection,
@@ -160,7 +160,10 @@ def test_a_retry_by_hand_before_the_end(store: Store, connection: Connection) ->
 
 
 def test_a_retry_by_hand_after_the_end(store: Store, connection: Connection) -> None:
-    """The job is left to a retry of its flow, which goes on with it; alone it leaves its node, and nothing of that changes."""
+    """The job is left to a retry of its flow, which goes on with it.
+
+    Alone it leaves its node, and nothing of that changes.
+    """
     flow = Flowing(store, connection, node("a"), node("b", 0))
     flow.run(a=Move.DISCARD)
     [job] = flow.jobs("a")
@@ -203,7 +206,10 @@ def test_a_retry_by_hand_of_many(store: Store, connection: Connection) -> None:
 
 
 def test_a_retry_by_hand_of_what_was_skipped(store: Store, connection: Connection) -> None:
-    """The job is left where a retry of its flow reaches it, also through others; what was skipped since all went well runs."""
+    """The job is left where a retry of its flow reaches it, also through others.
+
+    What was skipped because all went well runs.
+    """
     nodes = node("a"), node("b", (0, FAILED)), node("c", 1), node("d", 0), node("e", 3)
     flow = Flowing(store, connection, *nodes)
     flow.run(a=Move.DISCARD)
@@ -248,7 +254,7 @@ def test_what_waits_is_not_retried(store: Store, connection: Connection) -> None
 
 
 def test_retrying_a_flow(store: Store, connection: Connection) -> None:
-    """What has failed runs again, and whatever waits for that begins anew; what else has completed stays."""
+    """What failed runs again, and whatever waits for it begins anew; other completed work stays."""
     flow = Flowing(
         store, connection, node("a", jobs=3), node("b", 0), node("c", 1), node("d", (0, FAILED))
     )
@@ -283,7 +289,10 @@ def test_retrying_a_flow_that_fails_again(store: Store, connection: Connection) 
 
 
 def test_retrying_what_compensates(store: Store, connection: Connection) -> None:
-    """A node that ran because another one failed is pending again: it runs if that fails again, and is skipped if not."""
+    """A node that ran because another one failed is pending again.
+
+    It runs if that one fails again, and is skipped if not.
+    """
     flow = Flowing(
         store, connection, node("a"), node("b", (0, FAILED), jobs=2), node("c", 1),
         node("d", (1, FINISHED)),
@@ -304,7 +313,7 @@ def test_retrying_what_compensates(store: Store, connection: Connection) -> None
 
 
 def test_retrying_what_compensates_and_has_failed(store: Store, connection: Connection) -> None:
-    """It waits for the node that is retried, too, with its completed jobs; alone it runs at once, without these."""
+    """It awaits the retried node, with its completed jobs; alone it runs at once, without them."""
     flow = Flowing(store, connection, node("a"), node("b", (0, FAILED), jobs=2))
     [job] = flow.claim()
     flow.settle(job.id, move=Move.DISCARD)
@@ -325,7 +334,7 @@ def test_retrying_what_compensates_and_has_failed(store: Store, connection: Conn
 
 
 def test_what_begins_anew_forgets(store: Store, connection: Connection) -> None:
-    """It remembers no step of the round before, and others are given no result of it; what is retried alone does."""
+    """It remembers no step of the round before and gives no result; what is retried alone does."""
     flow = Flowing(store, connection, node("a"), node("b", (0, FINISHED), jobs=2, wanted=True))
     [job] = flow.claim()
     remember(flow, job.id, "charge")
@@ -410,7 +419,7 @@ def test_retrying_a_flow_that_was_stopped(store: Store, connection: Connection) 
 
 
 def test_stopping_a_flow(store: Store, connection: Connection) -> None:
-    """Waiting jobs are cancelled, running ones are asked to stop, and nothing begins any more, whoever ends."""
+    """Waiting jobs are cancelled, running ones asked to stop, and nothing begins, whoever ends."""
     flow = Flowing(store, connection, node("a", jobs=2), node("b", (0, FINISHED)))
     one, two = [job.id for job in flow.claim()]
     assert connection.run(store.flows.stop(flow.made.flow, "enough"))
@@ -473,7 +482,7 @@ def test_a_graft_is_waited_for(store: Store, connection: Connection) -> None:
 
 
 def test_results_are_given(store: Store, connection: Connection) -> None:
-    """Those that others are given are kept in the order of the jobs, of any number, whatever the jobs' retention."""
+    """Results for others are kept in job order, whatever the number and retention of the jobs."""
     flow = Flowing(store, connection, node("a", jobs=3, wanted=True))
     jobs = [job.id for job in flow.claim()]
     for job in reversed(jobs):

@@ -52,7 +52,7 @@ def overlook(store: Store, connection: Connection) -> None:
 def test_a_member_that_is_replaced(
     store: Store, connection: Connection, delay: float | None, options: dict[str, Any]
 ) -> None:
-    """It leaves its node, which counts it as cancelled; its run with the new args is none of the node's."""
+    """It leaves its node, which counts it as cancelled; its run with new args is not the node's."""
     flow = Flowing(store, connection, unique_node("a", keys=["x", "y"], delay=delay), node("b", 0))
     first, second = flow.jobs("a")
     assert replace(store, connection, "x", **options).replaced == [first]
@@ -152,7 +152,7 @@ def test_retrying_a_flow_whose_member_was_replaced(store: Store, connection: Con
 
 
 def test_a_member_that_was_replaced_is_left_alone(store: Store, connection: Connection) -> None:
-    """Nothing that becomes of its former node, or flow, reaches it: neither a skip nor a stop cancels it."""
+    """Nothing that its former node or flow undergoes reaches it: no skip and no stop cancels it."""
     flow = Flowing(
         store, connection, unique_node("a", keys=["x", "y"], delay=60.0), node("b"),
         unique_node("c", 1, keys=["z", "w"]),
@@ -169,7 +169,7 @@ def test_a_member_that_was_replaced_is_left_alone(store: Store, connection: Conn
 def test_a_node_that_replaces(
     store: Store, connection: Connection, options: dict[str, Any]
 ) -> None:
-    """The job that was there is the node's from now on, with new args, beside those whose keys were free."""
+    """The job that was there is now the node's, with new args, beside jobs whose keys were free."""
     [there] = replace(store, connection, "x", **options)
     flow = Flowing(store, connection, replacing("a", keys=["x", "y"]), node("b", 0))
     assert there in flow.jobs("a")
@@ -181,7 +181,7 @@ def test_a_node_that_replaces(
 
 
 def test_a_waiting_node_that_replaces(store: Store, connection: Connection) -> None:
-    """The job that would have begun waits for what the node waits for, and is cancelled if that fails."""
+    """The job about to begin waits for what the node waits for, and is cancelled if that fails."""
     for move, state in ((Move.COMPLETE, State.COMPLETED), (Move.DISCARD, State.CANCELLED)):
         [there] = replace(store, connection, "x")
         flow = Flowing(store, connection, node("a"), replacing("b", 0, keys=["x"]))
@@ -196,7 +196,7 @@ def test_a_waiting_node_that_replaces(store: Store, connection: Connection) -> N
 
 
 def test_a_waiting_node_that_debounces(store: Store, connection: Connection) -> None:
-    """Its cap does not let it begin before what it waits for has ended, and its delay counts from then."""
+    """Its cap lets it begin only once what it waits for has ended; its delay counts from then."""
     capped = Unique(on_conflict="debounce", cap=0.001)
     [there] = replace(store, connection, "x", unique=Unique(on_conflict="debounce"), delay=600.0)
     waiting = replacing("b", 0, keys=["x"], unique=capped, delay=3600.0)
@@ -210,7 +210,10 @@ def test_a_waiting_node_that_debounces(store: Store, connection: Connection) -> 
 
 
 def test_a_node_that_meets_a_running_job(store: Store, connection: Connection) -> None:
-    """It cannot be replaced, so the node's own counts as cancelled; and of a key that comes twice the last one counts."""
+    """It cannot be replaced, so the node's own job counts as cancelled.
+
+    Of a key that comes twice the last one counts.
+    """
     [running] = replace(store, connection, "x")
     flow = Flowing(store, connection, node("z"))
     flow.claim()
@@ -226,7 +229,7 @@ def test_a_node_that_meets_a_running_job(store: Store, connection: Connection) -
 
 
 def test_a_flow_that_replaces_a_member_of_another(store: Store, connection: Connection) -> None:
-    """The job changes flows: it counts as cancelled in the first one, and then for the second one alone."""
+    """The job changes flows: it counts as cancelled in the first, then for the second alone."""
     first = Flowing(store, connection, unique_node("a", keys=["x"]), node("b", 0))
     second = Flowing(store, connection, replacing("a", keys=["x"]), node("b", 0))
     assert second.jobs("a") == first.jobs("a")
@@ -239,7 +242,7 @@ def test_a_flow_that_replaces_a_member_of_another(store: Store, connection: Conn
 
 
 def test_what_a_job_adds_replaces(store: Store, connection: Connection) -> None:
-    """A job of the same flow that waits, too: its node counts it as cancelled, and goes on without it."""
+    """Even a waiting job of the flow: its node counts it as cancelled, and goes on without it."""
     flow = Flowing(
         store, connection, node("a"), unique_node("b", keys=["x"], delay=60.0), node("c", 0)
     )
@@ -255,7 +258,7 @@ def test_what_a_job_adds_replaces(store: Store, connection: Connection) -> None:
 
 
 def test_a_refusal_in_a_callers_transaction(store: Store, connection: Connection) -> None:
-    """It leaves nothing of the flow, and the transaction can go on; so can it after a flow that was not refused."""
+    """It leaves nothing of the flow, and the transaction can go on, as after an accepted flow."""
     refuse = {"unique": Unique(on_conflict="raise")}
     [taken] = replace(store, connection, "x")
     nodes = node("a", jobs=3), unique_node("b", keys=["z", "x"], **refuse)

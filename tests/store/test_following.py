@@ -1,4 +1,4 @@
-"""Successors: enqueued in the transaction that writes the end of a job, where the fence lets it through."""
+"""Successors: enqueued in the transaction that writes a job's end, if the fence lets it through."""
 
 from collections.abc import Sequence
 
@@ -44,7 +44,7 @@ def numbers(*wanted: int) -> list[str]:
 
 @pytest.mark.parametrize("move", [Move.COMPLETE, Move.DISCARD])
 def test_a_successor(store: Store, connection: Connection, move: Move) -> None:
-    """It is there when the job has ended, and the answer tells of it; in a queue that never had a job."""
+    """It is there when the job has ended, and the answer tells of it; its queue never had a job."""
     session, [job] = running(store, connection)
     ended = settlement(job, move, successor=successor(7, queue="new", headers='{"a":"b"}'))
     answer = connection.run(store.settle(session, [ended]))

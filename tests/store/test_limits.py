@@ -136,7 +136,7 @@ def test_a_place_of_each_key_is_freed_by_its_own_job(store: Store, connection: C
 
 
 def test_the_last_place_is_told(store: Store, connection: Connection) -> None:
-    """The job that takes it names the limit, be it one of places, of a rate, or of both; no other does."""
+    """The job that takes it, and no other, names the limit: of places, of a rate, or of both."""
     limited(store, connection, "aaab")
     limited(store, connection, "cc", Limit(key="{key}", per_hour=1))
     limited(store, connection, "ddd", Limit(key="{key}", running=2, per_hour=3))

@@ -326,7 +326,7 @@ def test_a_finished_job_that_is_retried_remembers(
 def test_a_job_that_is_replaced_while_it_waits(
     store: Store, connection: Connection, delay: float | None
 ) -> None:
-    """It remembers its steps; its time is the new one, and no earlier for a signal, which it takes then."""
+    """It remembers its steps, and runs at its new time, no sooner for a signal it takes then."""
     holder = unique(store, connection)
     remember(store, connection, holder, "charge", "1")
     end(store, connection, holder, Move.SNOOZE, delay=FOR_EVER, pauses=waits(), unique_key="k")

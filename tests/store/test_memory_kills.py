@@ -1,4 +1,7 @@
-"""A worker or a stager that dies after any statement: no signal is lost, none is taken twice, and no wait stays asleep."""
+"""A worker or a stager that dies after any statement.
+
+No signal is lost, none is taken twice, and no wait stays asleep.
+"""
 
 from collections.abc import Iterator
 from itertools import count, product
@@ -92,7 +95,10 @@ class Life:
         assert self._do(self._store.settle(self._session, [end])) == []
 
     def _do(self, operation: Operation[T]) -> T:
-        """Do the next thing: after the signal, if it is time, and to its end, unless it is the last one of this process."""
+        """Do the next thing, after the signal if it is time.
+
+        It is done to its end, unless it is the last thing of this process.
+        """
         if self._number >= self._told and not self._signalled:
             self._signalled = True
             self._connection.run(self._store.memory.signal(self.job, "go", '"x"', None))

@@ -1,4 +1,4 @@
-"""Statements beside the tables of a newer Rota: a column more in any table or view changes none of them."""
+"""Statements beside tables of a newer Rota: another column in any table or view changes none."""
 
 import itertools
 import re

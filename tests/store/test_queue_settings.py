@@ -102,7 +102,7 @@ def test_a_new_lane_of_a_queue(store: Store, connection: Connection) -> None:
 
 
 def test_so_many_of_a_queue_with_keys(store: Store, connection: Connection) -> None:
-    """A queue's room holds for jobs with and without keys together, and none crowds out another queue."""
+    """A queue's room is for jobs with and without keys together; none crowds out another queue."""
     slow = [
         *fair(store, connection, "abcdefgh", queue="slow"),
         *limited(store, connection, "xyz", queue="slow"),

@@ -103,7 +103,7 @@ def test_old_jobs_are_found_below_others(
 
 
 def test_behind_many_that_were_claimed(store: Store, connection: Connection) -> None:
-    """Available jobs of a quiet queue are on the second page at the latest, however many newer ones were claimed."""
+    """By page two come a quiet queue's available jobs, however many newer ones were claimed."""
     waiting = enqueue(store, connection, 3, queue="quiet")
     enqueue(store, connection, 60)
     session = open_session(store, connection)
@@ -132,7 +132,7 @@ def test_a_listing_ends_with_since(store: Store, connection: Connection) -> None
 
 @pytest.mark.parametrize("state", [None, *State])
 def test_a_value_at_a_path(store: Store, connection: Connection, state: State | None) -> None:
-    """Jobs are found by text, numbers and words of JSON, by names and by numbers in lists, in every state."""
+    """Jobs are found in every state by JSON text, numbers and words, by names and list indexes."""
     args = '{"number": 7, "user": {"name": "ada", "tags": ["x", "y"]}, "fine": true, "text": "7"}'
     order = Order(spec_of(), [args])
     if state in {None, State.AVAILABLE}:
@@ -186,7 +186,7 @@ def test_many_jobs_that_wait(store: Store, connection: Connection, few: int, sta
 def test_many_unique_keys(
     store: Store, connection: Connection, few: int, state: State | None
 ) -> None:
-    """Where too many keys have the beginning that is asked for, pages look at jobs by their ids, and miss none."""
+    """Where too many keys begin as asked for, pages look at jobs by their ids, and miss none."""
     unique = Unique(key="site:{x}")
 
     def place(count: int, prefix: str, **options: Any) -> None:

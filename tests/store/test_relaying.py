@@ -1,4 +1,4 @@
-"""Handing jobs over in one transaction: in their order, and where it comes to nothing they have not moved."""
+"""Handing jobs over in one transaction: in order, and where it comes to nothing, none has moved."""
 
 from collections.abc import Callable, Sequence
 

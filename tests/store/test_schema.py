@@ -42,7 +42,7 @@ def test_an_empty_database(empty_store: Store) -> None:
 
 
 def test_which_database_to_migrate(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command names the database without its password; that of the environment it finds by itself."""
+    """The command names the database without its password; it finds the environment's by itself."""
     url = "postgresql://ada:s3cret@host/shop?connect_timeout=1"
     assert migrating(url) == "rota migrate --url 'postgresql://ada@host/shop?connect_timeout=1'"
     monkeypatch.setenv(VARIABLE, url)
@@ -107,7 +107,7 @@ def test_tables_that_are_newer(store: Store, connection: Connection) -> None:
 
 
 def test_tables_that_are_too_new(store: Store, connection: Connection) -> None:
-    """Tables from which a later Rota has taken something that this one uses are refused and left alone."""
+    """Tables from which a later Rota has taken what this one uses are refused and left alone."""
     newest = connection.run(store.schema_version())
     connection.run(store.migrate(999, contraction(store, newest), after=newest))
     check(store, connection)

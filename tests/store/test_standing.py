@@ -50,7 +50,7 @@ def test_one_that_waits_for_its_time(store: Store, connection: Connection, state
 
 @pytest.mark.parametrize("state", [State.COMPLETED, State.DISCARDED, State.CANCELLED])
 def test_none_that_has_ended(store: Store, connection: Connection, state: State) -> None:
-    """A job that has ended stands nowhere on SQLite, and before nothing on PostgreSQL, whose log still has it."""
+    """On SQLite an ended job stands nowhere; in PostgreSQL's log it remains, before nothing."""
     standing = connection.run(store.standing(in_state(store, connection, state).id))
     assert standing is None or standing.ahead == 0
     assert connection.run(store.standing(NOBODY)) is None

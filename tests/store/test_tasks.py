@@ -1,4 +1,4 @@
-"""Jobs of tasks that not all workers know: each is passed on once, and is then for those that know its task."""
+"""Jobs of tasks that not all workers know: each is passed on once, to those that know its task."""
 
 import pytest
 
@@ -63,7 +63,10 @@ def test_a_job_is_passed_on(
 
 
 def test_what_was_passed_on_is_counted(store: Store, connection: Connection) -> None:
-    """By queue and task, all of it, with the sessions that know the task; not what is claimed again or cancelled."""
+    """All are counted by queue and task, with the sessions that know the task.
+
+    Jobs that are claimed again or cancelled are not counted.
+    """
     session = open_session(store, connection)
     jobs = enqueue(store, connection, MOST_JOBS + 5, task=THEIRS)
     pass_on(
@@ -89,7 +92,7 @@ def test_workers_that_know_all_tasks(store: Store, connection: Connection) -> No
 
 
 def test_only_what_was_met_is_passed_on(store: Store, connection: Connection) -> None:
-    """Jobs that come later are where all workers claim: a task that all know by then needs no way of its own."""
+    """Later jobs lie where all workers claim: a task that all know then needs no way of its own."""
     session = open_session(store, connection)
     enqueue(store, connection, task=THEIRS)
     pass_on(store, connection, session, claim(store, connection, session, OURS))

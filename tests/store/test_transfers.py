@@ -1,4 +1,7 @@
-"""Transfers: jobs leave a database and enter another one, each in one transaction, with all that is known of them."""
+"""Transfers: jobs leave a database and enter another one, each in one transaction.
+
+All that is known of the jobs goes along.
+"""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -134,7 +137,7 @@ def one(query: Query) -> Steps[None]:
 def test_all_that_is_known_travels(
     store: Store, connection: Connection, file: Store, there: Connection, *, back: bool
 ) -> None:
-    """Attempts, errors, rounds, times and headers are the same in the other database; so are the counts."""
+    """Attempts, errors, rounds, times, headers and counts are the same in the other database."""
     if back:
         store, connection, file, there = file, there, store, connection
     there.run(file.set_queue("default", {"max_attempts": 9, "timeout": 99.0}))
@@ -159,7 +162,7 @@ def test_all_that_is_known_travels(
 
 
 def test_a_transfer_is_stored_once(store: Store, connection: Connection) -> None:
-    """A second time it does nothing, also when the jobs have come to their ends, and another transfer is another one."""
+    """A second time it does nothing, even after the jobs' ends; another transfer is separate."""
     transfer = take(store, connection, enqueue(store, connection, 2))
     new = put(store, connection, transfer)
     assert connection.run(store.transfers.put(transfer)) is None

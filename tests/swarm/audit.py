@@ -1,4 +1,4 @@
-"""Looks into the database while work goes on: no job is in two places, and counters say what counting says.
+"""Looks into the database while work goes on: no job is in two places, counters match counting.
 
 A restored database is wrong until the first worker has come. So what is wrong has to be so for a
 while.

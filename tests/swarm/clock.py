@@ -60,7 +60,7 @@ class Clock:
 
 @contextmanager
 def worn() -> Iterator[Clock | None]:
-    """Servers that are started in the block go by a clock that can jump; None where there is no libfaketime."""
+    """Servers that start in the block go by a clock that can jump; None without libfaketime."""
     library = next((path for path in LIBRARIES if path.exists()), None)
     if library is None:
         yield None

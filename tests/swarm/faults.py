@@ -1,4 +1,4 @@
-"""What each kind of fault does. It lasts as long as its function; false: it was not possible just now."""
+"""What each kind of fault does, while its function runs; false: it was not possible just now."""
 
 import subprocess
 import threading

@@ -1,4 +1,4 @@
-"""The verdict: what the ledger and the database say must agree. Each check gives what is wrong, or nothing."""
+"""The verdict: whether ledger and database agree. Each check gives what is wrong, or nothing."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -59,7 +59,7 @@ def _twice(story: Story) -> Iterator[str]:
 
 
 def _again(story: Story) -> Iterator[str]:
-    """Jobs that were done, and done once more, with nothing to disturb them; but for those that come round."""
+    """Jobs that were done twice with nothing to disturb them, except those that come round."""
     again = []
     for job in story.jobs.values():
         done = [run for run in job.runs if run.done]
@@ -98,7 +98,7 @@ def _limits(jobs: list[Job]) -> Iterator[str]:
 
 
 def _order(story: Story) -> Iterator[str]:
-    """Jobs of a key with one place that a hand committed one after another, with nothing to disturb them."""
+    """Undisturbed jobs of a key with one place that a hand committed one after another."""
     hands: dict[tuple[int, str], list[tuple[Job, Run]]] = defaultdict(list)
     for job in story.jobs.values():
         if job.task == IN_ORDER and job.fate is Fate.SURE and job.how != "prepare" and job.runs:

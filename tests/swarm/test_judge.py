@@ -1,4 +1,4 @@
-"""The judge: each kind of fault in what the ledger and the database say is noticed, and what is excused is not."""
+"""The judge: it notices each kind of fault in the ledger and the database, and no excused one."""
 
 import pytest
 
@@ -115,7 +115,7 @@ def test_a_limit_that_is_passed() -> None:
 
 
 def test_the_order_of_a_key() -> None:
-    """The jobs that a hand committed one after another start in that order, if no fault comes between."""
+    """Jobs that a hand committed one after another start in that order, if no fault intervenes."""
     swapped = WELL.replace("start a 1 1 501", "start a 2 1 502", 1).replace(
         "4 8 start a 2 1 502", "4 8 start a 1 1 501"
     )

@@ -1,4 +1,4 @@
-"""Every connection and session that `conn=` takes can be a test's, from blocking and from async tests."""
+"""Every connection and session that `conn=` takes can be a test's, in blocking and async tests."""
 
 import sqlite3
 from collections.abc import AsyncIterator, Callable
@@ -119,7 +119,7 @@ def test_code_that_commits_its_session(kit_url: str, app: Rota) -> None:
 @pytest.mark.parametrize("kit_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("scoped", [False, True])
 def test_a_driver_that_begins_late(kit_url: str, app: Rota, *, scoped: bool) -> None:
-    """Where the driver begins no transaction before a savepoint the kit does: a commit commits nothing."""
+    """If the driver begins no transaction before a savepoint, the kit does: commits do nothing."""
     engine = create_engine(kit_url, poolclass=NullPool)
     ship = app.task(name="ship")(lambda: None)
     with engine.connect() as connection:

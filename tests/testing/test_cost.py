@@ -18,7 +18,7 @@ STATEMENTS = 50
 
 @pytest.mark.parametrize("kit_url", ["postgres"], indirect=True)
 def test_a_test_costs_little(app: Rota, kit_url: str) -> None:
-    """Not as much as 500 bare statements, in processor time of this process and of the server's together.
+    """Less than 500 bare statements, in processor time of this process and the server together.
 
     It takes 150 to 270, depending on the processor, which is less than ten milliseconds. Other
     programs make a processor slower, so the quickest test counts, beside the quickest bare

@@ -81,7 +81,7 @@ def test_a_job_of_a_flow_that_completes_in_its_transaction(app: Rota, kit: Kit) 
 
 
 def test_a_job_that_is_replaced_leaves_its_node(app: Rota, kit: Kit) -> None:
-    """What waits for its node is decided by a drain, as a worker does it, also where nothing else runs."""
+    """A drain decides what waits for its node, as a worker does, even where nothing else runs."""
     ran: list[str] = []
 
     @app.task(name="site", unique="{name}")

@@ -129,7 +129,7 @@ def test_long_values_are_cut(kit: Kit, mail: Any) -> None:
 
 
 def test_keys_of_the_tests_own(app: Rota, conn: Any) -> None:
-    """A unique key is another one in each test, and is shown as it was asked for; unless it is to be real."""
+    """A unique key differs in each test and is shown as asked for, unless it is to be real."""
 
     @app.task(name="import", unique="import:{source}")
     def load(source: str) -> None: ...

@@ -78,7 +78,7 @@ def run(suite: pytest.Pytester, *options: str) -> pytest.RunResult:
 
 
 def test_a_suite(suite: pytest.Pytester) -> None:
-    """The fixture works, with the connection of the suite's own fixture; failures tell what there was."""
+    """The fixture works, with the suite's own connection fixture; failures tell what there was."""
     suite.makepyfile(
         """
         from app import load, mail
@@ -275,7 +275,7 @@ def test_many_processes_on_one_database(
 
 @pytest.mark.parametrize("kit_url", ["postgres"], indirect=True)
 def test_open_tests_hold_no_lock_that_others_want(kit_url: str) -> None:
-    """Two tests in the middle of the same things: neither waits, and pg_locks has no request that is not granted."""
+    """Two tests amid the same things: neither waits, and pg_locks has no ungranted request."""
     apps = [Rota(kit_url), Rota(kit_url)]
     with (
         psycopg.connect(kit_url) as one,

@@ -53,7 +53,7 @@ def kits(app: Shards, connections: Mapping[str, Any]) -> Iterator[ShardKits]:
 
 
 def declared(app: Shards) -> tuple[Any, Any, list[str]]:
-    """A task with the key, one that hops to the other shard as often as it is told, and where they ran."""
+    """A task with the key, one that hops between shards as often as told, and where they ran."""
     ran: list[str] = []
 
     @app.task(name="invoice")
@@ -84,7 +84,7 @@ def test_each_shard_has_its_kit(app: Shards, kits: ShardKits) -> None:
 
 
 def test_draining_follows_jobs_across(app: Shards, kits: ShardKits) -> None:
-    """A drain ends when no shard has a job left, wherever handlers enqueue; `limit` is of all together."""
+    """A drain ends when no shard has jobs left, wherever handlers enqueue; `limit` is for all."""
     _, hop, ran = declared(app)
     with app.on("us"):
         hop.enqueue(3)
@@ -144,7 +144,7 @@ def test_resources(app: Shards, kits: ShardKits) -> None:
 
 
 def test_every_shard_has_a_connection(app: Shards, connections: Mapping[str, Any]) -> None:
-    """One without a connection would commit; until there are some, so would every enqueue: both are refused."""
+    """A shard with no connection would commit, as would every enqueue before: both are refused."""
     invoice, _, _ = declared(app)
     with ShardKits(app=app) as kits:
         with pytest.raises(ConfigError, match="has no connection yet"):

@@ -69,7 +69,7 @@ def test_a_drain_that_does_not(kit: Kit, app: Rota, given: list[Any]) -> None:
 
 
 def test_a_crash(kit: Kit, app: Rota, given: list[Any]) -> None:
-    """A job that ran twice, because its worker was lost before the end was written, has one successor."""
+    """A job that ran twice, its worker lost before the end was written, has one successor."""
     app.tasks["work"].enqueue(1)
     assert tasks(kit.drain(crash="before_settle", queues=("default",))) == ["work"]
     kit.assert_enqueued("last", count=1)
@@ -78,7 +78,7 @@ def test_a_crash(kit: Kit, app: Rota, given: list[Any]) -> None:
 
 
 def test_a_unique_key_is_the_tests_own(kit: Kit, app: Rota, conn: Any) -> None:
-    """Its row has a key that no other test has, and so waits for none; what the test sees is the task's."""
+    """Its row has a key that no other test has, so it waits for none; the test sees the task's."""
     app.tasks["work"].enqueue(1)
     kit.drain(queues=("default",))
     [job] = kit.jobs("last")

@@ -62,7 +62,10 @@ def test_it_always_fits(columns: tuple[Column[Any], ...], width: int) -> None:
 
 
 def test_cells() -> None:
-    """Zeros are dim, what is wrong stands out; a paused queue says so in words, one without a worker by a mark."""
+    """Zeros are dim, what is wrong stands out; a paused queue says so in words.
+
+    A queue without a worker says so by a mark.
+    """
     history = History()
     history.add(0.0, [queue()])
     looked = queue("mail", 10, 20, available=123_456, discarded=2)

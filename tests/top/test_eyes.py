@@ -45,7 +45,7 @@ def available(seen: Snapshot | Lost) -> dict[str, int]:
 
 
 def test_all_at_once(stores: dict[str, Store]) -> None:
-    """The queues of each shard have its name before theirs, and are added up as those of one database are."""
+    """The queues of each shard have its name first, and add up like those of one database."""
     eyes = Eyes(stores)
     seen = eyes.look()
     assert available(seen) == {"eu/mail": 1, "us/mail": 2}
@@ -104,7 +104,7 @@ def test_one_does_not_answer(stores: dict[str, Store], monkeypatch: pytest.Monke
 
 
 def test_workers_of_several() -> None:
-    """A worker with a session on each shard is one; its queues are those of its shards, patterns among them."""
+    """A worker with a session on each shard is one; its queues are its shards', patterns too."""
     everywhere = worker(id=1, queues=("*",), leased=2, silent=3.0)
     seen = together(
         {

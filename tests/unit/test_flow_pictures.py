@@ -64,7 +64,7 @@ def shown(found: FlowGraph) -> str:
 
 
 def test_a_tree() -> None:
-    """A node stands below the last of those that it waits for; the others name it, but for what is implied."""
+    """A node is below the last that it waits for; the others name it, except where implied."""
     found = graph("a b c d e", "a b", "a c", "b d", "c d", "a d", "d e")
     assert shown(found) == "a\n├─ b → d\n└─ c\n   ↓ d\n   ↓ e"
 

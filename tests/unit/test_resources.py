@@ -87,7 +87,7 @@ def test_a_subclass() -> None:
 
 
 def test_by_name() -> None:
-    """Of several that fit, the one with the parameter's name; alone the name counts where no type can tell."""
+    """Of several that fit, the parameter's name decides; it alone counts where no type can tell."""
     one, two, fast = Engine(), Engine(), FastEngine()
     assert given(Engine, "two", one=one, two=two) is two
     assert given(Engine, "fast", fast=fast, faster=FastEngine()) is fast

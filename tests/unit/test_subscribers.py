@@ -35,7 +35,7 @@ def staged(*counts: int) -> list[Event]:
 
 
 def test_in_order_and_one_at_a_time(events: Events) -> None:
-    """A subscriber gets the events in their order, the next when it is done; another one does not wait for it."""
+    """Each subscriber gets events in order, the next once it is done; no other waits for it."""
     seen: list[Event] = []
     others: list[Event] = []
     go = threading.Event()
@@ -106,7 +106,7 @@ class Listener:
     ids=["object", "method", "partial"],
 )
 def test_all_that_is_async(events: Events, kind: Callable[[Listener], Any]) -> None:
-    """Methods, partials and objects with an async call are awaited, too; ending the subscription ends that."""
+    """Methods, partials and objects with an async call are also awaited, till unsubscribed."""
     seen: list[Event] = []
     end = events.subscribe(JobsStaged, kind(Listener(seen)))
     assert events.wanted(JobsStaged)
@@ -174,7 +174,7 @@ def test_the_line_is_bounded(
 def test_one_that_hangs(
     events: Events, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever waits for it gives up after a time; it is stopped, and called again with what comes later."""
+    """Waiting for it ends after a time; it is stopped, and called again with what comes later."""
     monkeypatch.setattr(subscribers, "PATIENCE", 0.2)
     began = threading.Event()
     seen: list[Event] = []
@@ -200,7 +200,7 @@ def test_one_that_hangs(
 
 
 def test_a_worker_takes_over(events: Events) -> None:
-    """What waits in the thread goes on, in order, on the loop of a worker that starts; and back at its end."""
+    """What waits in the thread goes on, in order, on a starting worker's loop; back at its end."""
     seen: list[tuple[int, str]] = []
     go = threading.Event()
 

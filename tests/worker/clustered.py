@@ -1,4 +1,7 @@
-"""Tasks of a cluster's nodes, which import this module, whatever app the worker has. Files say what has happened."""
+"""Tasks of a cluster's nodes, which import this module, whatever app the worker has.
+
+Files say what has happened.
+"""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""A Ray cluster of two processes on this machine, which ends when nobody writes to its standard input any more."""
+"""A Ray cluster of two processes on this machine, which ends when its standard input closes."""
 
 import sys
 

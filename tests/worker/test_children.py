@@ -172,7 +172,7 @@ def test_a_stop_while_the_first_child_starts(
 
 
 def test_a_missing_resource(app: Rota, diary: Callable[[], list[list[str]]]) -> None:
-    """A handler in a child that needs what no lifespan of children yields ends the worker at its start."""
+    """A child's handler that needs what no child lifespan yields ends the worker at its start."""
     for_children(app, equipped.model)
     handle = adopt(app, equipped.predict).enqueue(1)
     why = (

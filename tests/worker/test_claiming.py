@@ -241,7 +241,7 @@ def test_claims_that_wait(app: Rota, took: float, limited: bool, more: int) -> N
     ("others", "wanted"), [((), 3 + 1), ((0,), 3 + 1), ((1,), 2 + 2), ((1, 0), 2 + 2)]
 )
 def test_claims_beside_other_databases(app: Rota, others: tuple[int, ...], wanted: int) -> None:
-    """A worker of several databases with jobs is slower at each, and claims as many jobs ahead as for one alone."""
+    """A worker of several busy databases is slower at each, and claims as far ahead as for one."""
 
     async def beside() -> None:
         with claiming(app, ignore) as (claimer, _):
@@ -277,7 +277,7 @@ def test_quick_jobs_are_claimed_in_batches(app: Rota) -> None:
 
 @pytest.mark.parametrize("of", ["worker", "queue"])
 def test_nothing_is_claimed_ahead_after_a_rest(app: Rota, held: threading.Event, of: str) -> None:
-    """However quick the last jobs were, those that come after a rest may be slow: others could run them."""
+    """However quick the last jobs were, those after a rest may be slow: others could run them."""
     sizes: list[int] = []
     app.events.subscribe(JobsClaimed, lambda event: sizes.append(event.count))
 

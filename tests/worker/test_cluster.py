@@ -1,4 +1,4 @@
-"""The executor of handlers on a cluster, with an engine whose nodes are threads of the test's process."""
+"""The executor of handlers on a cluster; its engine's nodes are threads of the test's process."""
 
 import asyncio
 import threading
@@ -41,7 +41,7 @@ def using(app: Rota, **config: Any) -> Iterator[Worker]:
 
 @pytest.mark.usefixtures("engines")
 def test_results_and_errors(app: Rota) -> None:
-    """Results come back, an exception is a failed attempt with its traceback, and outcomes are heeded."""
+    """Results come back, exceptions are failed attempts with tracebacks, outcomes are heeded."""
     double, fail = adopt(app, clustered.double), adopt(app, clustered.fail, max_attempts=1)
     outcome = adopt(app, clustered.outcome)
     sums = [double.enqueue(number) for number in range(30)]
@@ -61,7 +61,7 @@ def test_results_and_errors(app: Rota) -> None:
 def test_short_jobs_travel_together(
     app: Rota, engines: list[Here], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Once a task is known to be short, its jobs share bundles, and more of them wait than the worker could run itself."""
+    """Jobs of tasks known to be short share bundles; more wait than the worker can run itself."""
     # However busy the machine is, a run is short beside this.
     monkeypatch.setattr(cluster, "SPAN", 1000.0)
     double = adopt(app, clustered.double)
@@ -156,7 +156,7 @@ def test_a_cancel(app: Rota, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("engines")
 def test_a_timeout(app: Rota, tmp_path: Path) -> None:
-    """The attempt fails when its time is up, whatever the node does; its slot is not free before it has ended."""
+    """A timed-out attempt fails, whatever the node does; its slot is free once it has ended."""
     deaf = adopt(app, clustered.deaf, timeout=0.2, max_attempts=1)
     handles = [deaf.enqueue(str(tmp_path), number) for number in range(2)]
     with using(app):
@@ -210,7 +210,7 @@ def test_a_lost_node(app: Rota, engines: list[Here], tmp_path: Path) -> None:
 def test_a_lost_bundle(
     app: Rota, engines: list[Here], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After that, jobs of its tasks travel alone: one that takes its node along costs no other one an attempt."""
+    """Its tasks' jobs now travel alone: one that takes its node along costs no other an attempt."""
     # What has not begun is not given back.
     monkeypatch.setattr(node, "TELLER", node.Teller(60.0))
     # However busy the machine is, a run is short beside this.

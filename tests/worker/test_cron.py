@@ -57,7 +57,7 @@ def test_on_time(app: Rota) -> None:
 
 @pytest.mark.both
 def test_an_entry_that_builds_a_flow(app: Rota) -> None:
-    """Each due time has one flow: an attempt that fails leaves none, since the flow commits with the entry's job."""
+    """Each due time has one flow: a failed attempt leaves none, as flow and job commit together."""
     tries: list[datetime] = []
 
     @app.task(name="part")

@@ -1,4 +1,7 @@
-"""Handlers on a real Dask cluster of two processes; `test_dask_engine` and `test_cluster` have what needs none."""
+"""Handlers on a real Dask cluster of two processes.
+
+`test_dask_engine` and `test_cluster` have what needs none.
+"""
 
 import os
 import signal
@@ -176,7 +179,10 @@ def free_port() -> int:
 
 @pytest.mark.large
 def test_a_killed_scheduler(app: Rota, tmp_path: Path) -> None:
-    """What it ran is a failed attempt; the worker finds the next one at the same address, and hears what runs there."""
+    """What it ran is a failed attempt; the worker finds the next scheduler at the same address.
+
+    It hears what runs there.
+    """
     port = free_port()
     deaf, tell = adopt(app, clustered.deaf, max_attempts=1), adopt(app, clustered.tell)
     lost = deaf.enqueue(str(tmp_path), 1)

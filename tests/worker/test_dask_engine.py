@@ -1,4 +1,7 @@
-"""What the engine Dask makes of its client, without a cluster: the client is the test's own, and runs bundles in threads."""
+"""What the engine Dask makes of its client, without a cluster: the client is the test's own.
+
+It runs bundles in threads.
+"""
 
 import asyncio
 from functools import partial
@@ -70,7 +73,7 @@ class Client:
         self._topics[topic] = handler
 
     def reconnect(self) -> None:
-        """Lose the scheduler and find it again, as Dask's client does by itself; called in any thread."""
+        """Lose the scheduler and find it again, as Dask's client does; called in any thread."""
 
         def change() -> None:
             self._topics.clear()
@@ -174,7 +177,7 @@ def test_a_connection_that_was_lost(app: Rota, scheduler: Scheduler, tmp_path: P
 
 
 def test_where_it_was_meant_to_run(app: Rota, scheduler: Scheduler) -> None:
-    """Dask is not asked to choose, or to run anything again: the worker knows of each bundle where it is."""
+    """Dask is not asked to choose, or to rerun anything: the worker knows where each bundle is."""
     scheduler.nodes = {"a": 1, "b": 1}
     double = adopt(app, clustered.double, max_attempts=1)
     with working(app, dask="here"):

@@ -31,7 +31,7 @@ def states(app: Rota, flow: int) -> dict[str, NodeState]:
 
 
 def test_results_go_to_what_waits_for_them(app: Rota) -> None:
-    """A fan-in gets the results of a map in the order of its args, and a chain's link that of the one before."""
+    """A fan-in gets a map's results in the order of its args, a chain's link the previous one's."""
     said: list[str] = []
 
     @app.task(name="parse")
@@ -112,7 +112,7 @@ def test_a_map_without_jobs_ends_at_once(app: Rota) -> None:
 
 
 def test_large_results_are_read_in_pages(app: Rota, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A parameter that is annotated with Results is iterated, blocking and not, as often as is asked for."""
+    """A Results parameter can be iterated, blocking and not, as often as is asked for."""
     monkeypatch.setattr("rota.app.results.PAGE", 3)
     got: list[Any] = []
 
@@ -167,7 +167,7 @@ def test_a_job_adds_to_its_flow(app: Rota) -> None:
 
 
 def test_a_job_that_completes_in_its_transaction_adds_in_it(app: Rota) -> None:
-    """Within ctx.transaction() the nodes are stored when it commits, with the job's result for others."""
+    """Within ctx.transaction() nodes are stored on commit, with the job's result for others."""
     ran: list[Any] = []
 
     @app.task(name="after")
@@ -230,7 +230,7 @@ def test_cancelling_a_flow(app: Rota) -> None:
 
 
 def test_the_first_failure_can_end_a_map(app: Rota) -> None:
-    """With fail_fast the others are cancelled: a thousand run for much longer than until the first look."""
+    """With fail_fast the others are cancelled: a thousand run long past the first look."""
     ran: list[int] = []
 
     @app.task(name="some")

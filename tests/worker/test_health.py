@@ -61,7 +61,7 @@ def test_a_worker_from_its_beginning_to_its_end(app: Rota) -> None:
 
 
 def test_what_systemd_is_told(app: Rota, tmp_path: Path) -> None:
-    """It hears of the beginning once, of life again and again, and of the stop before jobs have ended."""
+    """It hears of the beginning once, of life again and again, and of a stop before jobs end."""
     go = threading.Event()
 
     @app.task(name="job")
@@ -187,7 +187,7 @@ def test_a_database_that_is_away(postgres_url: str, tmp_path: Path) -> None:
 
 
 def test_a_claim_that_waits(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker whose claim waits for a lock is not ready, after a while; a new one would wait as well."""
+    """A worker whose claim waits for a lock is unready after a while; a new one would wait too."""
     make_tables(postgres_url)
     monkeypatch.setattr(health, "STUCK", 0.1)
     monkeypatch.setattr(health, "LONGER", 1)
@@ -209,7 +209,7 @@ def test_a_claim_that_waits(postgres_url: str, monkeypatch: pytest.MonkeyPatch) 
 def test_a_session_that_is_no_longer_tried_for(
     postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the session's thread hangs in something, the signs of life end: a new process would not hang."""
+    """Where the session's thread hangs, the signs of life end: a new process would not hang."""
     make_tables(postgres_url)
     monkeypatch.setattr(health, "STUCK", 0.3)
     monkeypatch.setattr("rota.worker.loop.LONGEST_PAUSE", 0.1)
@@ -233,7 +233,7 @@ def test_a_session_that_is_no_longer_tried_for(
 
 
 def test_a_session_beyond_its_time(app: Rota) -> None:
-    """Whatever its thread does: when others may take its jobs over, a worker no longer says that it holds it."""
+    """Whatever its thread does: a worker whose jobs others may take no longer says it holds it."""
     app.task(name="job")(lambda: None)
     with working(app) as worker:
         until(lambda: worker.health().ready, "the worker to claim")

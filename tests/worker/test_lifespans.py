@@ -60,7 +60,7 @@ def noting(said: list[str], what: str) -> Callable[[], None]:
 
 @KINDS
 def test_around_the_run(app: Rota, kind: str) -> None:
-    """All are entered, in their order, before the worker claims; and left, in reverse, after the last handler."""
+    """All are entered in order before the worker claims, and left in reverse after all handlers."""
     said: list[str] = []
     for name in ("one", "two"):
         lifespan(app, kind, name, noting(said, f"enter {name}"), noting(said, f"leave {name}"))
@@ -152,7 +152,7 @@ def test_each_run_has_its_own(app: Rota) -> None:
 
 @KINDS
 def test_an_error_at_entry(app: Rota, kind: str) -> None:
-    """It ends the worker with an error that names the lifespan; nothing is claimed, earlier ones are left."""
+    """It ends the worker with an error that names it; nothing is claimed, earlier ones are left."""
     said: list[str] = []
 
     def refuse() -> None:
@@ -368,7 +368,7 @@ def test_the_process_ends(tmp_path: Path) -> None:
 
 
 def test_after_a_handler_that_hangs(app: Rota, never: threading.Event) -> None:
-    """Where a handler outlasts the grace period, they are left all the same, once its job is given back."""
+    """Where a handler outlasts the grace period, they are left once its job is given back."""
     began = threading.Event()
     states: list[State] = []
 

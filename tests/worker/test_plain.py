@@ -1,4 +1,4 @@
-"""Jobs that need nothing but a call of their handler, up to where that waits, raises or returns something."""
+"""Jobs that need only a call of their handler, until that waits, raises or returns something."""
 
 import asyncio
 import threading
@@ -46,7 +46,7 @@ def test_a_handler_goes_on(app: Rota, waits: str) -> None:
 
 @pytest.mark.parametrize("waits", [False, True])
 def test_a_handler_raises(app: Rota, waits: bool) -> None:  # noqa: FBT001
-    """Before or after it has waited: its attempt has failed, and its traceback begins with the handler."""
+    """Before or after it waited: its attempt failed, and its traceback begins with the handler."""
 
     @app.task(name="fail", max_attempts=1)
     async def fail() -> None:
@@ -123,7 +123,7 @@ def test_a_cancel_may_be_ignored(app: Rota) -> None:
 
 
 def test_a_variable_before_a_wait(app: Rota) -> None:
-    """What a handler puts into a context variable before it waits is not there for those that begin then."""
+    """A context variable that a handler sets before it waits is unset for those that begin then."""
     seen: list[str] = []
 
     @app.task(name="mark")
@@ -222,7 +222,7 @@ def test_a_key_is_free_again(app: Rota) -> None:
 
 
 def test_one_waits_for_many(app: Rota) -> None:
-    """While one handler waits, the worker claims others, as many as have ended; no poll is needed for it."""
+    """While one handler waits, the worker claims as many others as have ended, without a poll."""
     ran = 0
     enough = asyncio.Event()
 

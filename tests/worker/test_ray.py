@@ -1,4 +1,4 @@
-"""Handlers on a real Ray cluster of two processes; what does not depend on Ray is in `test_ray_engine`."""
+"""Handlers on a real Ray cluster of two processes; `test_ray_engine` has what needs no Ray."""
 
 import os
 import secrets
@@ -184,7 +184,7 @@ def test_killed_nodes(app: Rota, head: Head, tmp_path: Path) -> None:
 def test_a_head_that_is_gone(
     app: Rota, tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What ran there is a failed attempt that says so; the worker goes on with its other jobs, and can stop."""
+    """The attempt there failed, saying so; the worker goes on with its other jobs, and can stop."""
     monkeypatch.setattr(ours, "SILENCE", 4.0)
     deaf = on_ray(app, clustered.deaf, max_attempts=1)
 
@@ -229,7 +229,7 @@ def test_a_module_that_is_not_there(app: Rota, head: Head) -> None:
 
 
 def test_the_command(app: Rota, head: Head, tmp_path: Path) -> None:
-    """`rota worker --ray` stops in order at SIGTERM, which Ray would take for itself: what runs may end."""
+    """`rota worker --ray` stops in order at SIGTERM, which Ray would seize: what runs may end."""
     handle = on_ray(app, clustered.linger_on_ray).enqueue(str(tmp_path), 1)
     words = ["-m", "rota", "worker", "tests.worker.clustered:rota", "--ray", head.address]
     with subprocess.Popen(

@@ -1,4 +1,7 @@
-"""What the engine Ray makes of what its driver says, without Ray: the driver is a task of the worker's own loop."""
+"""What the engine Ray makes of what its driver says, without Ray.
+
+The driver is a task of the worker's own loop.
+"""
 
 import asyncio
 import socket

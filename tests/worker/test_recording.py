@@ -12,7 +12,7 @@ from tests.store.factories import minutes_pass
 
 
 def test_a_worker_writes_minutes_down(app: Rota, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that is over is recorded by a look, with what happened in it, and no look asks for it again."""
+    """A look records a minute that is over, and what happened in it; no look asks for it again."""
     store = app.database.store
     recorded = []
     real = store.history.record

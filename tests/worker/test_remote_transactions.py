@@ -1,4 +1,4 @@
-"""Transactions of handlers that run in another process than their worker, and what becomes of them when it is lost."""
+"""Transactions of handlers in another process than their worker, and their fate when it is lost."""
 
 import os
 import signal

@@ -201,7 +201,7 @@ def test_a_task_that_is_declared_late(app: Rota) -> None:
 
 
 def test_a_resource_is_no_arg(app: Rota) -> None:
-    """Passing one to an enqueue is refused, by name, by position, among many and as an arg of an entry."""
+    """Passing one to an enqueue is refused: by name, by position, among many, as an entry's arg."""
     pay = app.task(name="pay")(handler("loop", []))
     why = "`engine` is a resource, which the worker passes and no database stores; leave it out"
     with pytest.raises(ArgsError, match=why):

@@ -1,4 +1,4 @@
-"""One worker for several databases: shared slots, fair turns, and one that is away keeps none from the others."""
+"""One worker for several databases: shared slots and fair turns; an absent one stops no other."""
 
 import asyncio
 import logging
@@ -64,7 +64,7 @@ def enqueue(rota: Shards, task: Any, count: int = 1) -> None:
 
 
 def test_one_worker_runs_all(rota: Shards) -> None:
-    """Each job is settled on its own shard, and its handler and the subscribers know which one that is."""
+    """Each job is settled on its own shard; its handler and subscribers know which that is."""
     ran: list[str] = []
     heard: list[tuple[str, int]] = []
 
@@ -90,7 +90,10 @@ def test_one_worker_runs_all(rota: Shards) -> None:
 
 
 def test_a_cluster_for_all(rota: Shards, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each shard's jobs run there, too; in the worker no more handlers run at once than its concurrency says."""
+    """Each shard's jobs run there, too.
+
+    In the worker no more handlers run at once than its concurrency says.
+    """
     monkeypatch.setattr(calls, "Dask", Here)
     double = adopt(rota, clustered.double)
     begun, ended = list[JobStarted](), list[JobCompleted]()
@@ -234,7 +237,7 @@ def test_lifespans_and_middleware_of_all(rota: Shards) -> None:
 
 
 def test_draining_follows_jobs_across(rota: Shards) -> None:
-    """A worker that drains ends only when no shard has a job, also where jobs enqueue some on the other one."""
+    """A draining worker ends only when no shard has a job, even if jobs enqueue on the other."""
     left_in: list[str] = []
     other = {"eu": "us", "us": "eu"}
 
@@ -287,7 +290,7 @@ def test_no_more_at_once_than_there_are_slots(rota: Shards) -> None:
 
 
 def test_one_is_away_at_the_start(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The others are worked on, the worker is ready, and what is wrong is said, with the shard's name."""
+    """Others are worked on, the worker is ready, and what is wrong is said, naming the shard."""
     caplog.set_level(logging.WARNING, logger="rota")
     with Rota.shards({"away": AWAY, "here": f"sqlite:///{tmp_path}/rota.db"}) as rota:
         done, lost = threading.Event(), list[str]()
@@ -353,7 +356,7 @@ def test_tables_that_come_later(postgres_url: str, tmp_path: Path) -> None:
 def test_a_server_that_is_stopped_and_started(
     postgres_server: "PostgresServer", tmp_path: Path
 ) -> None:
-    """While the server of one shard is down the jobs of the other one run, and then its own, each once."""
+    """While one shard's server is down the other's jobs run, and then its own, each once."""
     urls = {"down": postgres_server.url, "up": f"sqlite:///{tmp_path}/rota.db"}
     with Rota.shards(urls) as rota:
         ran: list[str] = []
@@ -385,7 +388,10 @@ def test_a_server_that_is_stopped_and_started(
 def test_a_server_that_stands_still_under_load(
     postgres_server: "PostgresServer", tmp_path: Path
 ) -> None:
-    """All jobs of the other shard run meanwhile; its own run when it goes on: none is lost or settled twice, and effects are exact."""
+    """All jobs of the other shard run meanwhile; its own run when it goes on.
+
+    None is lost or settled twice, and effects are exact.
+    """
     urls = {"still": postgres_server.url, "up": f"sqlite:///{tmp_path}/rota.db"}
     jobs, more = 300, 50
     with Rota.shards(urls) as rota:

@@ -29,7 +29,7 @@ def shares(concurrency: int, count: int) -> tuple[Slots, list[Share]]:
 
 
 def test_a_share_alone_has_all() -> None:
-    """A share takes all slots while no other wants one, and gives one up when another one waits with fewer."""
+    """A share takes all slots if no other wants any, and gives one up if one waits with fewer."""
     _, [first, second] = shares(3, 2)
     assert [first.take() for _ in range(4)] == [True, True, True, False]
     first.forgo()
@@ -58,7 +58,7 @@ def test_a_slot_that_nobody_takes() -> None:
 
 
 def test_slots_beyond() -> None:
-    """Those that a share has for itself are no others', and are not what it gives up while another one waits."""
+    """A share's own slots are no others', and it does not give them up while another one waits."""
     slots, [first, second] = shares(1, 2)
     first.beyond = 2
     assert [first.take() for _ in range(4)] == [True, True, True, False]
@@ -136,7 +136,7 @@ def runners(app: Rota, share: Share) -> Runners:
 
 @pytest.mark.asyncio
 async def test_runners_take_turns(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Where both databases have jobs, one slot goes from one to the other with each job, and then to who has more."""
+    """Where both databases have jobs, a slot alternates with each job, then goes where more are."""
     ran: list[str] = []
     slots = Slots(1)
     with Rota(f"sqlite:///{tmp_path}/a.db") as first, Rota(f"sqlite:///{tmp_path}/b.db") as second:

@@ -99,7 +99,7 @@ def test_a_failure_undoes_both(app: Rota, insert: str, times: int) -> None:
 
 
 def test_it_can_be_asked_first(app: Rota, insert: str) -> None:
-    """A handler that does more in the block looks whether it is done; two blocks of a name are two steps."""
+    """A handler doing more in the block looks if it is done; two blocks of a name are two steps."""
     asked: list[bool] = []
 
     @app.task(name="write")
@@ -188,7 +188,7 @@ def test_a_handler_that_commits_itself(app: Rota, insert: str) -> None:
 
 
 def test_steps_beside_it(app: Rota, insert: str) -> None:
-    """Other steps may go on at the same time: the lease that the job gets for the transaction is theirs, too."""
+    """Other steps may run meanwhile: the lease the job gets for the transaction is theirs, too."""
 
     async def nothing() -> None:
         await asyncio.sleep(0)

@@ -259,7 +259,7 @@ def unknown(app: Rota, task: str, queue: str = "default") -> list[JobId]:
 
 
 def test_drain_leaves_tasks_that_nobody_knows(app: Rota) -> None:
-    """Draining does not wait for jobs of tasks that no worker has, and says of which tasks how many are left."""
+    """Draining does not await jobs of tasks that no worker has, and counts those left by task."""
     ran = []
     job = app.task(name="job")(lambda: ran.append(1))
     lost = [*unknown(app, "lost"), *unknown(app, "gone", "mail")]
@@ -272,7 +272,7 @@ def test_drain_leaves_tasks_that_nobody_knows(app: Rota) -> None:
 
 
 def test_drain_waits_for_a_worker_that_knows_the_task(app: Rota) -> None:
-    """Jobs that another living worker of the queue can run are not left: they are waited for, as running jobs are."""
+    """Jobs another living worker of the queue can run are awaited, not left, like running jobs."""
     app.task(name="ours")(lambda: None)
     unknown(app, "theirs")
     with app.events.collect(UnknownLeft) as seen:

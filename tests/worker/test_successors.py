@@ -86,7 +86,7 @@ def run(app: Rota, **config: Any) -> None:
 def test_the_result(
     app: Rota, given: list[Any], executor: str, *, store_result: bool, middleware: bool
 ) -> None:
-    """The successor is given what the handler returned, wherever that ran, and whether it is stored or not."""
+    """The successor gets what the handler returned, wherever that ran, stored or not."""
     if executor == "process":
         function: Any = chores.add.function
     else:
@@ -177,7 +177,7 @@ def test_cancelled(app: Rota, given: list[Any]) -> None:
 def test_chosen_at_the_enqueue(
     app: Rota, given: list[Any], on_success: Task[..., Any, Any], on_failure: Task[..., Any, Any]
 ) -> None:
-    """What one enqueue says comes before what the task declares; all that is known is given to who takes it."""
+    """An enqueue's choice overrides the task's; what takes it is given all that is known."""
 
     @app.task(name="work", store_result=True, on_success=on_success)
     async def work(number: int) -> list[int]:
@@ -258,7 +258,7 @@ def test_a_chain_goes_on(app: Rota, given: list[Any]) -> None:
 
 
 def test_a_key_that_is_taken(app: Rota) -> None:
-    """Where the successor's rule is to raise, the job is completed all the same: it has a successor already."""
+    """Even if the successor's rule is to raise, the job completes: it has a successor already."""
 
     @app.task(name="last", unique=Unique(on_conflict="raise"), queue="nobody works here")
     async def last() -> None: ...
@@ -295,7 +295,7 @@ def test_batches(app: Rota, given: list[Any]) -> None:
 
 @pytest.mark.parametrize("batch", [True, False])
 def test_unknown_to_this_worker(app: Rota, given: list[Any], *, batch: bool) -> None:
-    """A handler does not begin where its successor is not known: the attempt fails, and says what to do."""
+    """A handler whose successor is unknown does not begin: the attempt fails, saying what to do."""
 
     async def single(number: int) -> None:
         given.append(number)

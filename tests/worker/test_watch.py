@@ -208,7 +208,7 @@ def test_others_have_gone(
 def test_others_have_fallen_silent(
     app: Rota, crew: Any, quick: TASK, ran: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed, frozen or cut off without a word: long before their rescue the worker takes on their looks."""
+    """Killed, frozen or cut off in silence: the worker takes on their looks long before rescue."""
     store = app.database.store
     monkeypatch.setattr(Peers, "until_turn", lambda *_: 10 * LONG)
     other = SessionInfo("elsewhere", 1, ("default",), 1000.0, ("quick", BULK))
@@ -229,7 +229,10 @@ def test_others_have_fallen_silent(
 
 @pytest.mark.parametrize("others", [0, 2])
 def test_a_worker_that_looks_rarely_hears_all_the_same(app: Rota, others: int) -> None:
-    """Its own heartbeats tell it that the way to the database is open, and the clock in order; of many fewer, too."""
+    """Its own heartbeats show that the way to the database is open and the clock in order.
+
+    Fewer heartbeats, as one of many workers sends them, suffice too.
+    """
     config = WorkerConfig(queues=("default",), session_timeout=2.0)
     for _ in range(others):
         info = SessionInfo("elsewhere", 1, ("default",), 1000.0, ())

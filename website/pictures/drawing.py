@@ -123,7 +123,10 @@ class Drawing:
 
 
 def rounded(points: Sequence[Point], radius: float = 8) -> str:
-    """A path through points whose corners are rounded; stretches are horizontal or vertical, or there are no corners."""
+    """A path through points whose corners are rounded.
+
+    Stretches are horizontal or vertical, or there are no corners.
+    """
     first, *rest = points
     path = f"M{first[0]:g} {first[1]:g}"
     before = first

@@ -1,4 +1,4 @@
-"""The job log, its cursor and holes: why no job is lost, and why nobody waits for a transaction that stays open."""
+"""The job log, its cursor and holes: why no job is lost, and an open transaction delays nobody."""
 
 from website.pictures.drawing import Drawing
 

@@ -1,4 +1,4 @@
-"""The states of a job, with every move of `rota.model.states.MOVES`; a move without a way here cannot be drawn."""
+"""A job's states, with all `rota.model.states.MOVES`; a move without a way here cannot be drawn."""
 
 from rota.model.states import FINISHED, MOVES, Move, State
 from website.pictures.drawing import Drawing, Point

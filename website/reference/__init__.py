@@ -1,4 +1,4 @@
-"""The reference, which is read from the code each time the site is built: nobody copies it, so nobody can forget to.
+"""The reference, read from the code at each build of the site: no copying that could be forgotten.
 
 `python` reads docstrings, `commands` the parser, `settings` both and the names of variables, `sql`
 the comments of `schema.sql`, `metrics` the calls that make metrics. What has no words there is

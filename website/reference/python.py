@@ -1,4 +1,4 @@
-"""The reference of Python names: their docstrings, read without importing anything, as Sphinx's directives for Python."""
+"""The reference of Python names: docstrings, read without import, as Sphinx's Python directives."""
 
 import griffe
 
@@ -18,7 +18,7 @@ def pages() -> Pages:
 
 
 def names(page: Page) -> list[Name]:
-    """All names of a page: those that it says, then the others of its modules as they are written there."""
+    """All names of a page: those that it says, then the others of its modules, as written there."""
     listed = list(page.names)
     known = {find(name.path).path for name in listed}
     for module in page.modules:
@@ -109,7 +109,7 @@ def is_record(found: griffe.Class) -> bool:
 
 
 def members(found: griffe.Class) -> list[griffe.Object]:
-    """The public members that have words, those of Rota's base classes as well, in the order of the code."""
+    """The public members with words, those of Rota's base classes too, in the code's order."""
     hidden = HIDDEN.get(found.name, set())
     targets = (
         one.final_target if isinstance(one, griffe.Alias) else one
@@ -123,7 +123,7 @@ def members(found: griffe.Class) -> list[griffe.Object]:
 
 
 def member(one: griffe.Object, before: str = "") -> str:
-    """A method, a property or a value of a class; `before` is the object that has it, where there is only one."""
+    """A method, property or value of a class; `before`: its object, where there is only one."""
     if isinstance(one, griffe.Function):
         name = before.removesuffix(".") if one.name == "__call__" else f"{before}{one.name}"
         static = "staticmethod" in one.labels
@@ -160,7 +160,7 @@ def directive(
 
 
 def untold() -> list[str]:
-    """Public names and events without a docstring, and methods without one; names of the package that no page has."""
+    """Public names, events and methods without docstrings; the package's names that no page has."""
     listed = [name for page in PAGES for name in names(page)]
     shown = {find(name.path).path for name in listed}
     absent = [

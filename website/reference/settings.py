@@ -1,4 +1,4 @@
-"""The reference of settings: options of the app, its tasks, queues and workers, and the variables that are read."""
+"""The reference of settings: options of the app, tasks, queues and workers; the variables read."""
 
 import re
 from collections.abc import Iterator

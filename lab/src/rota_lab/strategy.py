@@ -49,7 +49,7 @@ class Strategy(ABC):
     databases: ClassVar[tuple[Database, ...]]
 
     redis: ClassVar[bool] = False
-    """Whether it needs a Redis besides: `location.redis`, with keys that begin with `location.prefix`."""
+    """Whether it also needs Redis: `location.redis`, keys beginning with `location.prefix`."""
 
     variant: ClassVar[bool] = False
     """Whether it is a variant of another strategy, and takes part only on request."""

@@ -37,7 +37,10 @@ LATELY = 6 * 3600.0
 
 
 class Admin:
-    """The tables, and lists: what `rota migrate`, `history`, `audit` do, and `list` of queues, limits, workers. An attribute: `rota.admin`."""
+    """Rota's tables, and lists of what is in them. An attribute: `rota.admin`.
+
+    It does what `rota migrate`, `history`, `audit` do, and `list` of queues, limits, workers.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -117,7 +120,7 @@ class Admin:
         return await self._database.arun(self._database.store.queues())
 
     def workers(self, *, jobs: int = JOBS) -> list[WorkerRecord]:
-        """The workers that have not closed their sessions; a dead worker is among them until it is rescued.
+        """The workers with open sessions; a dead worker is among them until it is rescued.
 
         Args:
             jobs: How many of the jobs that each worker holds are returned at most.
@@ -160,7 +163,7 @@ class Admin:
         since: float | timedelta = LATELY,
         step: float | timedelta = 60.0,
     ) -> "list[HistoryPoint]":
-        """What happened lately, minute by minute: jobs that came, were claimed and ended, and how many waited.
+        """What happened lately, by the minute: how many jobs came, were claimed, ended and waited.
 
         Workers write it down once a minute, and it is kept for seven days. Minutes in which there
         was no worker are missing; what came in them is in the next one. A minute is told as soon as

@@ -94,7 +94,7 @@ class Rota(DeclaresTasks):
         Log(self.events)
         self._enqueuer = self._make_enqueuer(max_args_bytes)
         self.cron = Crontab(self._enqueuer, self.tasks)
-        """Its cron entries: `@rota.cron("0 3 * * *")`, and `add`, `change`, `pause`, `run` and others."""
+        """Its cron entries: `@rota.cron("0 3 * * *")`, `add`, `change`, `pause`, `run` and more."""
         APPS.add(self)
 
     def _open(self, url: str | None, connections: int | None) -> Database:

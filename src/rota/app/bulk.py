@@ -153,7 +153,7 @@ class Bulk:
         return store.delete(jobs, only=page.state)
 
     def left(self, page: Page, changed: int) -> dict[JobId, Membership]:
-        """Those jobs of a page that are left to a retry of their flow, when so many of it were changed."""
+        """The jobs of a page that are left to a retry of their flow, when so many were changed."""
         if self._kind is not RETRY or self._alone or changed == len(page.jobs):
             return {}
         return self._app.flows.left_to_retry(

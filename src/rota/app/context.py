@@ -193,7 +193,7 @@ class Context(Run):
         self, name: str, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T: ...
     def step(self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """Call the function, unless an earlier run of the job did so under this name; returns its result.
+        """Call the function, unless an earlier run did so under this name; returns its result.
 
         The result is stored before it is returned, so the function runs again only if it did not
         finish or its result could not be stored: make it idempotent, or see `step_transaction`. In
@@ -208,7 +208,7 @@ class Context(Run):
         return self._remembering("step").step(name, function, args, kwargs)
 
     def step_transaction(self, name: str, conn: object = None) -> "StepTransaction":
-        """A step that is a transaction, for one `with` (or `async with`) block: what the block writes is committed exactly once.
+        """A step that is a transaction: one `with` (or `async with`) block, committed exactly once.
 
         If the step is already remembered, the block ends at its first use of the transaction.
         `conn` is your own connection or session, as for `transaction`; check `done` first, or take
@@ -224,7 +224,9 @@ class Context(Run):
         return StepTransaction(self._remembering("step_transaction"), name, conn)
 
     def sleep(self, duration: float | timedelta, *, name: str = "sleep") -> Any:
-        """Sleep without taking up a slot: the handler ends here, and is called again when the time is over, with its steps remembered.
+        """Sleep without taking up a slot.
+
+        The handler ends here, and is called again when the time is over, with its steps remembered.
 
         No attempt is spent. In an async handler, await it.
 
@@ -234,7 +236,9 @@ class Context(Run):
         return self._remembering("sleep").sleep(duration, name)
 
     def wait_for(self, signal: str, *, timeout: float | timedelta | None = None) -> Any:
-        """Wait for the next signal of that name and return its payload, see `JobHandle.signal`; until it comes, the job sleeps without taking up a slot.
+        """Wait for the next signal of that name and return its payload, see `JobHandle.signal`.
+
+        Until it comes, the job sleeps without taking up a slot.
 
         A signal that came earlier is not lost. Each signal is taken once. In an async handler,
         await it.

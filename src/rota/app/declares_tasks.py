@@ -45,7 +45,7 @@ class TaskDecorator(Protocol):
 
 
 class DeclaresTasks:
-    """The part of an app that is the same for one database and for several: its tasks, and what is around them.
+    """The part that apps of one and of several databases share: tasks, and what is around them.
 
     Attributes:
         tasks: Those that were declared.

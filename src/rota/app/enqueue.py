@@ -126,7 +126,7 @@ class Enqueuer:
         return written(call, self.max_args_bytes, call.jobs)
 
     def _while_stored(self, call: EnqueueCall) -> bool:
-        """Whether args can be written while jobs are stored: where an error undoes no more than this call."""
+        """Whether args can be written while jobs are stored: if an error undoes this call alone."""
         database = self.database
         return (
             len(call.jobs) >= LEAST
@@ -145,7 +145,9 @@ def _shown(call: EnqueueCall) -> EnqueueCall:
 def written(
     call: EnqueueCall, limit: int | None, jobs: Sequence[Arguments], first: int = 0
 ) -> list[str]:
-    """The args of jobs of a call as JSON texts of up to `limit` bytes; the first job has this number in the call.
+    """The args of jobs of a call as JSON texts of up to `limit` bytes.
+
+    `first` is the number of the first of these jobs in the call.
 
     Raises:
         ArgsError: Some do not fit the task.

@@ -72,7 +72,10 @@ class Enqueuing(Protocol):
     def shards_of(
         self, task: "Task[..., Any, Any]", args: "Sequence[str]", later: "Collection[str]"
     ) -> "Collection[str]":
-        """The shards of the keys that these args make, without the parameters that get their values later; none of one database."""
+        """The shards of the keys that these args make, without parameters that get values later.
+
+        An app with one database has none.
+        """
         ...
 
     def flow_home(self, flow: "FlowPlace") -> "Enqueuer":

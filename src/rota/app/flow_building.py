@@ -286,7 +286,7 @@ class Builder:
 
 
 def of_map(jobs: Iterable[Any], named: Mapping[str, Any]) -> Sequence[Arguments]:
-    """The arguments of each job of a map: a tuple by place, a dict by name, anything else as the one argument."""
+    """The arguments of a map's jobs: a tuple by place, a dict by name, all else as one argument."""
     rows = tuple(job if isinstance(job, tuple | dict) else (job,) for job in jobs)
     if not named and set(map(type, rows)) in ({tuple}, {dict}):
         return Alike(rows)

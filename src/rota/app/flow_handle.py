@@ -149,7 +149,7 @@ class FlowHandle:
         return await self._enqueuer.database.arun(self._cancelling())
 
     def retry(self) -> int:
-        """Retry what has failed or was cancelled, and let begin anew whatever waits for that, also if it has run.
+        """Retry what failed or was cancelled; begin anew whatever waits for it, even if it has run.
 
         Returns how many jobs are available now; other completed ones stay as they are.
         """

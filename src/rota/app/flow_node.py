@@ -19,7 +19,7 @@ AnyTask = Task[..., Any, Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResultOf:
-    """Stands for the result of a node where a job's arguments are given: all results of a map, in a list."""
+    """Stands for a node's result among a job's arguments: of a map, a list of all results."""
 
     node: "Node[Any]"
 
@@ -42,7 +42,7 @@ class Node(Generic[T_co]):
 
     @property
     def result(self) -> T_co:
-        """Give it to a node as an argument: its job gets what this one's job returns, and waits for it."""
+        """Give it to a node as an argument: its job gets this job's result, and waits for it."""
         return cast("T_co", ResultOf(self))
 
 
@@ -61,12 +61,12 @@ class Map(Node[T_co]):
 
     @property
     def results(self) -> list[T_co]:
-        """Give it to a node as an argument: its job gets the results of all these jobs, in the order of their args."""
+        """Give it to a node as an argument: its job gets all results, in the order of the args."""
         return cast("list[T_co]", ResultOf(self))
 
 
 def needed(result: ResultOf, on: Condition) -> Condition:
-    """What the node of a result must have come to. Of a map there may be results though some of its jobs have failed."""
+    """What a result's node must have come to. A map may have results although some jobs failed."""
     finished = on is Condition.FINISHED and isinstance(result.node, Map)
     return Condition.FINISHED if finished else Condition.COMPLETED
 

@@ -62,7 +62,7 @@ class Flows:
         return {job: found[node] for job, node in nodes.items() if node in found}
 
     def left_to_retry(self, jobs: Sequence[JobRecord]) -> dict[JobId, Membership]:
-        """Those of these jobs that `FlowHandle.retry` would run again; with the flow and the node of each.
+        """Which of these jobs `FlowHandle.retry` would run again, with the flow and node of each.
 
         These have failed or were cancelled, and their nodes have ended. `rota.jobs.retry` leaves
         them as they are.

@@ -57,7 +57,7 @@ class JobHandle(Generic[T]):
 
     @property
     def reference(self) -> str:
-        """What the app's `job` finds this job by: `123`, or `eu:123` in an app with several databases."""
+        """What the app's `job` finds it by: `123`, or `eu:123` in an app with several databases."""
         return str(self.id) if self.shard is None else f"{self.shard}:{self.id}"
 
     @property

@@ -40,7 +40,10 @@ def context_of(here: Here) -> Context:
 
 
 class NameShard(logging.Filter):
-    """Lets each line of Rota's log say which shard it is about, if any: in its text, and as the field `shard`."""
+    """Lets each line of Rota's log name the shard that it is about, if any.
+
+    The shard is in its text, and in the field `shard`.
+    """
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Name the shard; every record passes."""

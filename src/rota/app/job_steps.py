@@ -264,7 +264,10 @@ class JobSteps:
         return rows
 
     async def _aload(self) -> Iterable[Remembered]:
-        """Load once for all that ask at the same time: they go on together, so that each says what it waits for."""
+        """Load once for all that ask at the same time.
+
+        They go on together, so that each says what it waits for.
+        """
         import asyncio  # here: see `rota.store.execute.in_thread`
 
         if self._loading is None or self._loading.done():

@@ -126,7 +126,7 @@ class Completion:
         self.require(held=lease is not None)
 
     def settle(self, result: str | None, value: object, graft: "Graft | None" = None) -> Settlement:
-        """The settlement that completes the job with this result (JSON), its successor, and what it adds to its flow.
+        """The settlement that completes the job: JSON result, successor, and additions to its flow.
 
         Raises:
             RotaError: The successor cannot be enqueued.
@@ -193,7 +193,9 @@ class JobTransaction(TransactionBlock):
         return self._conn is None
 
     def result(self, value: Any) -> None:
-        """Store this as the job's result, with the completion; what the handler returns later is not stored.
+        """Store this as the job's result, with the completion.
+
+        What the handler returns later is not stored.
 
         Raises:
             ConfigError: The task was not declared with `store_result=True`, and nothing else takes

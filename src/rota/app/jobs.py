@@ -194,7 +194,7 @@ class Jobs:
         limit: int | None = BOUND,
         **wanted: Unpack[Wanted],
     ) -> Ids:
-        """Delete jobs that are not running, with everything about them; returns the ids of the jobs it deleted.
+        """Delete jobs that are not running, and all about them; returns the ids of deleted jobs.
 
         Args:
             jobs: Ids, handles or records.

@@ -1,4 +1,4 @@
-"""What jobs are found by where texts say it: the fields of a form, and the args of a job that acts on them."""
+"""How texts say which jobs to find: fields of a form, and args of a job that acts on them."""
 
 import re
 from collections.abc import Mapping

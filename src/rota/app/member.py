@@ -1,4 +1,4 @@
-"""What the end of a job says to the flow that it belongs to: its result, for those that are given it, and what it adds."""
+"""What a job's end says to its flow: its result, for those that are given it, and what it adds."""
 
 from typing import TYPE_CHECKING, Any
 

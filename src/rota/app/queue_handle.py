@@ -30,7 +30,10 @@ BATCH = 1_000
 
 
 class QueueHandle:
-    """Pauses and resumes a queue, for all workers; changes its settings; clears it. Made by `Rota.queue`."""
+    """Pauses, resumes and clears a queue, and changes its settings. Made by `Rota.queue`.
+
+    A pause holds for all workers.
+    """
 
     __slots__ = ("_database", "name")
 
@@ -58,7 +61,7 @@ class QueueHandle:
         return await self._database.arun(self._database.store.resume(self.name))
 
     def settings(self) -> QueueSettings:
-        """Its settings in the database; `None` where nothing is set. Settings in the code are not included."""
+        """Its settings in the database, without those in the code; `None` where nothing is set."""
         return self._database.run(self._database.store.queue_settings()).get(self.name, NOTHING)
 
     async def asettings(self) -> QueueSettings:
@@ -74,7 +77,9 @@ class QueueHandle:
         timeout: float | timedelta | None = None,
         concurrency: int | None = None,
     ) -> QueueSettings:
-        """Change its settings in the database, which override those in the code of all programs; returns what is set then.
+        """Change its settings in the database; returns what is set then.
+
+        These override the settings in the code of all programs.
 
         What is not given stays as it is. Creates the queue.
 

@@ -39,7 +39,9 @@ Fetch = typing.Generator[Operation[Any], Any, T]
 
 
 class Results(InPages, Generic[T]):
-    """The results of a map, in the order of its args: `len`, `for`, `async for`; read in pages, as often as is asked for.
+    """The results of a map, in the order of its args: `len`, `for`, `async for`.
+
+    They are read in pages, as often as they are asked for.
 
     Annotate a parameter with `Results[T]` where a list would be too large for the memory.
     """
@@ -149,7 +151,7 @@ def put(
 
 
 def misfit(given: object, wanted: object, *, many: bool) -> str | None:
-    """Why results annotated like this cannot be for a parameter annotated like that; `None` where that is not certain."""
+    """Why results annotated `given` do not fit a parameter of `wanted`; `None` if uncertain."""
     given = without_outcomes(given)
     if not many:
         return None if _fits(given, wanted) else f"{_name(given)} is not {_name(wanted)}"

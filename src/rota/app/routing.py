@@ -205,7 +205,7 @@ class Router:
     def shards_of(
         self, task: Task[..., Any, Any], args: Sequence[str], later: Collection[str]
     ) -> set[str]:
-        """The shards of the keys that these args make, without the parameters that get their values later."""
+        """The shards of the keys that these args make, without parameters that get values later."""
         template = self._template(task)
         if template is None or not set(template.names).isdisjoint(later):
             return set()

@@ -1,4 +1,4 @@
-"""What every call of a handler can learn about itself: its time, whether it should stop, and its resources."""
+"""What every call of a handler can learn about itself: its time, whether to stop, its resources."""
 
 import threading
 import time

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def name_runs(app: "Rota") -> None:
-    """Let `fields` know the runs of an app's handlers, on the loop or in a thread; in child processes it does anyway."""
+    """Let `fields` know an app's runs on the loop and in threads, as it does in child processes."""
     if _remember not in app.middleware.running:
         # The outermost: what other middleware logs belongs to the job as well.
         app.middleware.running.insert(0, _remember)

@@ -1,4 +1,4 @@
-"""One database of several that are one app: a `Rota` of its own, whose tasks were declared for all of them."""
+"""One of several databases that are one app: a `Rota` of its own, with tasks declared for all."""
 
 import copy
 from datetime import timedelta

@@ -50,7 +50,7 @@ CROSSING = "rota.shard"
 
 
 class Shards(DeclaresTasks, Mapping[str, Shard]):
-    """Several databases as one app: a mapping from the names of shards to the `Rota` of each. Made by `Rota.shards`.
+    """Several databases as one app: maps each shard's name to its `Rota`. Made by `Rota.shards`.
 
     Attributes:
         lifespan: Registers what surrounds each worker's run, as `Rota.lifespan` does.
@@ -142,7 +142,7 @@ class Shards(DeclaresTasks, Mapping[str, Shard]):
     @overload
     def on(self, kind: type[E], /) -> Callable[[Callable[[E], A]], Callable[[E], A]]: ...
     def on(self, what: Any, /) -> Any:
-        """`with rota.on("eu"):` puts jobs there; `@rota.on(JobSettled)` subscribes to what happens on all shards.
+        """`with rota.on("eu"):` puts jobs there; `@rota.on(JobSettled)` subscribes on all shards.
 
         Within the block jobs lie on that shard, unless their `conn=` leads to another one. In a
         subscriber, `here` says on which shard the event happened.
@@ -246,7 +246,7 @@ class Shards(DeclaresTasks, Mapping[str, Shard]):
         return self._enqueuer.here.transaction()
 
     def dashboard(self, *, access: object = None) -> "Dashboard":
-        """A page for people who look after jobs, as `Rota.dashboard` gives one: of all shards, and of each.
+        """A page for people who look after jobs, as `Rota.dashboard` gives: of all shards and each.
 
         Args:
             access: An `Access`, or a function from the framework's request to one. The pages of a

@@ -18,7 +18,7 @@ STAGED = 1_000
 def signalling(
     database: Database, job: JobId, name: str, payload: object, told: str | None, *, own: bool
 ) -> Generator[Operation[Any], Any, None]:
-    """The operations that send a signal; `own`: each commits by itself, so the job that waits is woken at once.
+    """The operations that send a signal; `own`: each commits by itself, so the job wakes at once.
 
     Raises:
         JobNotFound: There is no such job.

@@ -1,4 +1,4 @@
-"""A step that is a transaction: what the handler writes, and that it was written, commit together or not at all.
+"""A step as a transaction: what the handler writes, and that it did, commit together or not at all.
 
     async with ctx.step_transaction("book") as tx:
         await tx.aexecute("INSERT INTO bookings …")

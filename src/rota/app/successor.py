@@ -88,7 +88,7 @@ def check_declared(task: AnyTask) -> None:
 
 
 def check_known(job: ClaimedJob, task: AnyTask) -> None:
-    """Check that the successors which were chosen at a job's enqueue are there, before its handler begins.
+    """Check, before a job's handler begins, that the successors chosen at its enqueue are there.
 
     Raises:
         SuccessorNotFound: One is not known here.

@@ -10,7 +10,7 @@ from rota.model.states import Move
 
 
 class Suspended(BaseException):
-    """Ends the run of a handler that sleeps or waits; `pauses` says for what, all of it, when the run has ended.
+    """Ends the run of a handler that sleeps or waits; after its end, `pauses` gives all the pauses.
 
     No `Exception`: a handler that catches its own errors does not mean this.
     """

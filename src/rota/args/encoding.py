@@ -125,7 +125,9 @@ class ArgsCodec:
         *,
         limit: int | None = MAX_ARGS_BYTES,
     ) -> tuple[str, dict[str, T]]:
-        """What `encode` writes but for args of this kind, which stand for what comes later; and these, by parameter.
+        """What `encode` writes but for args of this kind; and these, by parameter.
+
+        They stand for what comes later.
 
         Raises:
             ArgsError: As of `encode`.

@@ -33,7 +33,7 @@ def database(url: str | None) -> Iterator[Rota]:
 
 @contextmanager
 def database_or_shards(url: str | None) -> Iterator[Rota | Shards]:
-    """The same, or an app of all databases that `ROTA_SHARDS` names, where neither `--url` nor `--shard` is given.
+    """The same, or without `--url` and `--shard` an app of all databases that `ROTA_SHARDS` names.
 
     A shard whose server is away may come back; a file that is not there is a mistake.
 

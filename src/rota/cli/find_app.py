@@ -24,7 +24,7 @@ App = Rota | Shards
 
 
 def find_apps(targets: Sequence[str], own: App | None = None) -> list[App]:
-    """The apps that are named, after the one that the calling program has; else those that ROTA_APP names.
+    """The apps that are named, after the calling program's own; else those that ROTA_APP names.
 
     Raises:
         Failure: There is none, or one of them cannot be found.

@@ -176,7 +176,7 @@ def cancel(*, ids: tuple[int, ...], url: str | None, as_json: bool) -> None:
 @url_option
 @json_option
 def retry(*, ids: tuple[int, ...], url: str | None, as_json: bool) -> None:
-    """Retry what has failed or was cancelled in flows; whatever waits for that begins anew, also if it has run.
+    """Retry what failed or was cancelled in flows; what waits for it begins anew, even if it ran.
 
     Other completed jobs stay as they are.
 

@@ -101,7 +101,9 @@ def _say_list(
 @url_option
 @json_option
 def show(*, ids: tuple[int, ...], url: str | None, as_json: bool) -> None:
-    """Show everything about jobs: args, progress, steps, log, result, why a job does not run, and why attempts failed.
+    """Show everything about jobs, also why they do not run, and why attempts failed.
+
+    This includes args, progress, steps, log and result.
 
     \b
     Example:

@@ -31,7 +31,7 @@ OPTIONS = (
 
 
 class Acted(NamedTuple):
-    """The jobs that were changed, with their states now, and those that are left to a retry of their flow."""
+    """The changed jobs, with their states now, and those that are left to a retry of their flow."""
 
     changed: "dict[JobId, State]"
     left: "dict[JobId, Membership]"

@@ -21,7 +21,9 @@ PASSWORD = "ROTA_METRICS_PASSWORD"  # noqa: S105 - the name of a variable
 @urls_option
 @json_option
 def metrics(*, listen: Any, once: bool, url: str | None, as_json: bool) -> None:
-    """Serve a database's metrics to Prometheus, at /metrics: queues, workers, cron, and what keeps space from being freed.
+    """Serve a database's metrics to Prometheus, at /metrics.
+
+    They tell of queues, workers, cron, and what keeps space from being freed.
 
     It needs rota[prometheus]. One process is enough for a database, whatever the number of workers;
     it looks at the database at most once a second, and counts no jobs. Other machines cannot reach

@@ -169,7 +169,7 @@ def ids_argument(*, required: bool = True) -> Callable[[F], F]:
 
 
 def page_options(what: str, most: int) -> Callable[[F], F]:
-    """`--limit` and `--after`, for lists of jobs or flows, the newest first; `most` is the highest limit."""
+    """`--limit` and `--after` for lists of jobs or flows, newest first; `most` bounds the limit."""
 
     def options(function: F) -> F:
         limit = click.option(

@@ -48,13 +48,13 @@ def missing(name: str, queues: Collection[str]) -> str:
 
 
 def ask_for_queue(name: str, queues: Collection[str], back: str) -> None:
-    """After a change of a queue that was not there before: say which one may be meant, and the way `back`."""
+    """After a change of a new queue: say which other queue may be meant, and the way `back`."""
     if near := _nearest(name, queues):
         _hint(f"did you mean {near}? `{back} {quote(name)}` undoes this")
 
 
 def ask_for_task(rota: Rota, name: str | None) -> None:
-    """After an answer that is empty: say which task may be meant, if a newest job is of a similar one."""
+    """After an empty answer: say which task may be meant, if a newest job is of a similar task."""
     if name is None:
         return
     if near := _nearest(name, {job.task for job in rota.jobs.list(limit=NEWEST)}):

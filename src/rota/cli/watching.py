@@ -26,7 +26,9 @@ def watching(
     terminal: Way[T],
     lines: Way[T],
 ) -> Iterator[tuple["Rota", Callable[[T], None]]]:
-    """The database, and what shows each look: to programs, on a terminal, or line by line for pipes and logs.
+    """The database, and what shows each look.
+
+    It shows a look to programs, on a terminal, or line by line for pipes and logs.
 
     Raises:
         Failure: The user stopped watching by Ctrl-C.

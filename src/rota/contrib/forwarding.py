@@ -13,7 +13,7 @@ from rota.store.url import VARIABLE
 
 
 def forwarded(rota: Rota, program: str) -> click.Command:
-    """The command `rota` for the group of another program; `program` is how users call it: `flask rota`."""
+    """The command `rota` for another program's group; users call it by `program`: `flask rota`."""
 
     @click.command(
         "rota",

@@ -26,7 +26,7 @@ App = TypeVar("App")
 State = TypeVar("State")
 
 GRACE = 10.0
-"""Seconds that jobs of a worker in the web process may go on at its end, where no config says otherwise."""
+"""Seconds that a worker's jobs may go on at a web process's end, unless a config says otherwise."""
 
 logger = logging.getLogger("rota")
 

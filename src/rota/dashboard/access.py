@@ -13,7 +13,7 @@ class Right(StrEnum):
     """One thing that a request may do."""
 
     READ = "read"
-    """See the pages, without the args, results and headers of jobs, and without keys, which are made of args."""
+    """See the pages, but not jobs' args, results and headers, nor keys, which are made of args."""
     ARGS = "args"
     """See args, results, headers, and keys; secrets stay hidden."""
     RETRY = "retry"
@@ -80,7 +80,7 @@ class Access:
 
 
 Accessing = Callable[[Any], Any]
-"""Says what a request may do: from the framework's own request to an `Access`, at once or as an awaitable."""
+"""Says what a request may do: from the framework's request to an `Access` or an awaitable."""
 
 
 def check_access(access: object) -> "Access | Accessing":

@@ -30,7 +30,7 @@ EVERY = 1.0
 """Seconds between two looks at whether a live part has changed."""
 
 LONGEST = 30.0
-"""Seconds that one stream lasts; then the browser comes again. A server that stops waits no longer than that."""
+"""Seconds that a stream lasts; then the browser returns. A server that stops waits no longer."""
 
 LARGEST = 65_536
 """Bytes that a form may have."""

@@ -6,7 +6,7 @@ WIDTH, HEIGHT = 600, 120
 
 
 def path(values: Sequence[float | None], top: float) -> str:
-    """The line through these values, from the left edge to the right one; it breaks where nothing is known."""
+    """The line through these values, from left edge to right; it breaks where nothing is known."""
     step = WIDTH / max(len(values) - 1, 1)
     parts = []
     drawn = False

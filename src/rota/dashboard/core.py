@@ -85,7 +85,7 @@ class Answering(Generic[C]):
         return replace(found, body=body, headers={**HEADERS, **found.headers})
 
     def with_slash(self, root: str) -> Response:
-        """To the first page, for a request to the mount itself: links are relative, and need its last slash."""
+        """To the first page, for a request to the mount: relative links need its last slash."""
         location = f"{quote(root.rpartition('/')[2])}/"
         return Response(HTTPStatus.PERMANENT_REDIRECT, headers={**HEADERS, "location": location})
 

@@ -25,13 +25,13 @@ from rota.top.snapshot import Snapshot, look
 logger = logging.getLogger("rota")
 
 HEALTH_EVERY = 10.0
-"""Seconds between two examinations, which read more than a look does, and between two looks at what is allowed."""
+"""Seconds between two examinations, which read more than a look, and looks at what is allowed."""
 
 SHARE = 20.0
 """A look is followed by a pause that is so many times as long."""
 
 LIGHT = 100.0
-"""For looks of milliseconds the pause is so many times as long instead: an open page costs a hundredth of a core."""
+"""For looks of milliseconds the factor is this one instead: an open page costs 1% of a core."""
 
 LONGEST_LIGHT = 3
 """That longer pause ends after so many times the usual one."""
@@ -117,7 +117,10 @@ class Looks:
             self._looking.release()
 
     def forget(self) -> None:
-        """Look anew when asked next: something was done. Where looks take long, the last one is shown meanwhile."""
+        """Look anew when asked next: something was done.
+
+        Where looks take long, the last one is shown meanwhile.
+        """
         with self._lock:
             self._health = None
             self._limits = {}

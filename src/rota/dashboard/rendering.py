@@ -20,7 +20,7 @@ from rota.terminal.output import formatted
 from rota.top.figures import age, number, rate
 
 PART = "part"
-"""The parameter that asks for the live part of a page alone, as `live`, or for a stream of it, as `stream`."""
+"""The parameter that asks for a page's live part alone, as `live`, or its stream, as `stream`."""
 
 LONGEST = 20_000
 """Characters of a text that a page shows; JSON has all of it."""
@@ -118,7 +118,7 @@ def _pages(request: Request) -> tuple[tuple[str, str, Right], ...]:
 
 
 def _shards(request: Request) -> list[tuple[str, str, bool]]:
-    """Where there are several databases, the way to all of them and to each: its name, a link, whether it is this one."""
+    """With several databases, the way to all and to each: name, link, whether it is this one."""
     if (among := request.among) is None:
         return []
     top = "../" * (request.path.count("/") - 1 + (2 if among.name else 0)) or "./"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Call(NamedTuple):
-    """What a page gets: the app, the shared look at its database, the request, and the parts of its path."""
+    """What a page gets: the app, the shared look at its database, the request, its path's parts."""
 
     app: "Rota"
     looks: "Looks"

@@ -77,7 +77,7 @@ class Several:
             core.forget()
 
     def _found(self, request: Request) -> tuple[str, Core | None, Request]:
-        """The shard that a request is about and what answers for it, if any; and the request as that sees it."""
+        """A request's shard and what answers for it, if any; and the request as that sees it."""
         name, slash, path = request.path.removeprefix(SHARD).partition("/")
         core = self.cores.get(name) if request.path.startswith(SHARD) else None
         if core is None:

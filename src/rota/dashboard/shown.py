@@ -1,4 +1,7 @@
-"""Jobs and queues as plain data: what templates show and JSON has. Ids are texts: JavaScript's numbers are too short."""
+"""Jobs and queues as plain data: what templates show and JSON has.
+
+Ids are texts: JavaScript's numbers are too short.
+"""
 
 from collections.abc import Collection
 from typing import Any

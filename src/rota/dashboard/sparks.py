@@ -6,7 +6,7 @@ WIDTH, HEIGHT = 96, 20
 
 
 def spark(values: Sequence[float | None]) -> str:
-    """The points of a polyline, as high as the largest value; empty where nothing is known or all is 0."""
+    """Points of a polyline, as high as the largest value; empty if nothing is known or all is 0."""
     largest = max((value for value in values if value is not None), default=0.0)
     if largest <= 0 or len(values) < 2:  # noqa: PLR2004 - a line has two ends
         return ""

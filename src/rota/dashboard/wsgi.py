@@ -1,4 +1,4 @@
-"""The dashboard under WSGI: Flask and every server that speaks it. Pages that are open ask every two seconds."""
+"""The dashboard under WSGI: Flask and all servers that speak it. Open pages ask every 2 seconds."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

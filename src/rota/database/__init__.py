@@ -1,1 +1,1 @@
-"""An app's database: connections and transactions of Rota's own, and the callers' transactions that jobs join."""
+"""An app's database: Rota's own connections and transactions, and callers', which jobs join."""

@@ -1,4 +1,4 @@
-"""To which database a caller's connection leads: where several are one app, that says which one is meant."""
+"""To which database a caller's connection leads: of several in one app, that one is meant."""
 
 from collections.abc import Mapping
 from functools import partial

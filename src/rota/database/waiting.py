@@ -35,10 +35,10 @@ LONGEST = 1.0
 """Seconds between two looks at the most."""
 
 PACE = 0.5
-"""Seconds between two looks at jobs that are followed; handlers' notes are stored about once a second."""
+"""Seconds between two looks at followed jobs; handlers' notes are stored about once a second."""
 
 SOONEST = 0.1
-"""Seconds without a look at a job that is followed, after one, whatever is heard: on SQLite each commit is."""
+"""Seconds at least between looks at a followed job, whatever is heard: on SQLite each commit is."""
 
 LINGER = 1.0
 """Seconds for which the thread listens on after the last wait."""

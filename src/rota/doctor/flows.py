@@ -14,7 +14,7 @@ from rota.store.health import NodeFacts, SessionFacts, WorkFacts
 from rota.store.serving import serving
 
 LONG = 600.0
-"""Seconds for which a flow may stand still before that is a warning, unless somebody has paused its queue."""
+"""Seconds that a flow may stand still before that is a warning, unless its queue is paused."""
 
 PAUSED_LONG = 3600.0
 """The same where its queue is paused."""

@@ -11,7 +11,7 @@ GRANTS = {
     "table": "GRANT SELECT, INSERT, UPDATE, DELETE, TRUNCATE ON ALL TABLES IN SCHEMA rota TO {role};",
     "sequence": "GRANT USAGE, SELECT, UPDATE ON ALL SEQUENCES IN SCHEMA rota TO {role};",
 }
-"""Statements that give a role all rights of each kind, as in docs/operate/tables.md; views are tables."""
+"""By kind, the SQL that gives a role all rights, as in docs/operate/tables.md; views are tables."""
 
 READING = {"table": {"INSERT", "UPDATE", "DELETE", "TRUNCATE"}, "sequence": {"USAGE", "UPDATE"}}
 """The rights that a role lacks if it may only read."""

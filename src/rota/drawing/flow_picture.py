@@ -1,4 +1,4 @@
-"""The picture of a flow: a box for each node, or for a group where there are many, and arrows from left to right.
+"""The picture of a flow: a box per node, or per group if there are many; arrows from left to right.
 
 A box has a node's name, its state as word and colour, and how many of its jobs have ended. Arrows
 for `on="failed"` are dashed, those for `on="finished"` dotted. What other arrows imply is not
@@ -15,7 +15,7 @@ from rota.model.flow_groups import Totals, groups_of, members, totals
 from rota.model.graph import Arrow, forward, implied
 
 MOST = 200
-"""Boxes of a picture. Where a flow has more nodes, groups are drawn as one box; then the first so many."""
+"""Boxes of a picture. If a flow has more nodes, each group is one box; then the first so many."""
 
 READ = 1000
 """Nodes that are read for a picture."""
@@ -27,7 +27,7 @@ LETTER, PADDING, NARROWEST = 7.0, 14, 104
 """Pixels: of a letter, on both sides of a name, and of a box."""
 
 HEIGHT, GAP, BETWEEN, MARGIN, STACK = 46, 16, 64, 14, 4
-"""Pixels: of a box, between two of them, between two layers, around the picture, and of a map's second sheet."""
+"""Pixels: of a box, between boxes, between layers, around the picture, of a map's second sheet."""
 
 STYLE = """
 .flow{font-family:system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif;font-size:13px}
@@ -106,7 +106,7 @@ def picture(graph: FlowGraph, link: Link | None = None, *, alone: bool = True) -
 
 
 def drawn(graph: FlowGraph) -> Drawing:
-    """What of a flow is drawn: its nodes; where these are many, its outermost groups; at the most `MOST` of them."""
+    """What is drawn of a flow: its nodes, or if many, its outermost groups; at most `MOST`."""
     nodes = graph.nodes
     folded = graph.more or len(nodes) > MOST
     of_groups = members(nodes)

@@ -1,4 +1,4 @@
-"""Where the vertices of a graph stand: in layers from left to right, so that every arrow leads to a later one.
+"""Where a graph's vertices stand: in layers from left to right, each arrow leading to a later one.
 
 A vertex is in the layer of the longest way to it. An arrow over several layers bends in each
 between, and a bend takes a place as a vertex does, so no arrow runs under a box. In a layer

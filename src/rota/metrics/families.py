@@ -1,4 +1,4 @@
-"""From what was seen to metrics, by the rules of Prometheus: seconds, bytes, and `_total` for what only grows.
+"""From what was seen to metrics, by Prometheus rules: seconds, bytes, `_total` for what only grows.
 
 Labels are bounded: of more than a thousand queues, those that come later in the alphabet are
 `other`. These are added up where that is a sum. Their counters are left out: queues come and go

@@ -1,4 +1,4 @@
-"""What is looked at: the figures of `rota top`, cron entries, and, less often, what `rota doctor` examines.
+"""What is seen: figures of `rota top`, cron entries, and, less often, what `rota doctor` examines.
 
 Nothing here counts or reads the jobs. However many ask, the database is looked at once a second.
 """

@@ -7,7 +7,7 @@ BEGIN = '\n  File "'
 
 
 def cause(job: JobRecord) -> str:
-    """The exception of its last attempt and where that came from, such as `KeyError in shop/mail.py:17 send`."""
+    """The last attempt's exception and its origin, such as `KeyError in shop/mail.py:17 send`."""
     if not job.errors:
         return "no exception"
     last = job.errors[-1]

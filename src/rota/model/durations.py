@@ -52,7 +52,10 @@ def parse(text: str, what: str) -> float:
 
 
 def written(duration: float) -> str:
-    """The duration as `parse` reads it, in days, hours, minutes or seconds, the largest that need no fraction: "36h"."""
+    """The duration as `parse` reads it, such as "36h".
+
+    It is in days, hours, minutes or seconds, the largest that need no fraction.
+    """
     if math.isinf(duration):
         return "forever"
     for letter in ("d", "h", "m"):

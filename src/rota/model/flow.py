@@ -1,4 +1,4 @@
-"""Flows: jobs that wait for other jobs. A flow has nodes, a node has jobs, and edges say what waits for what.
+"""Flows: jobs that wait for others. A flow has nodes of jobs; edges say what waits for what.
 
 All values here are pure: what is to be stored, and what is read. A node's jobs carry its id in a
 header of Rota's own, so membership takes every way that a job takes, through older code as well.
@@ -137,7 +137,7 @@ class Made(NamedTuple):
 
 
 class Graft(NamedTuple):
-    """Nodes that the run of a job adds to its flow: what waits for the job's node waits for them, too."""
+    """Nodes that a job's run adds to its flow: what waits for the job's node waits for them too."""
 
     node: NodeId
     nodes: Sequence[NodeOrder]
@@ -239,7 +239,7 @@ class Membership(NamedTuple):
 
 
 class FlowGraph(NamedTuple):
-    """A flow with its nodes in the order in which they were added, at most as many as were asked for, and their edges.
+    """A flow, its edges, and its nodes in the order of addition, at most as many as asked for.
 
     `more`: the flow has further nodes.
     """

@@ -1,4 +1,4 @@
-"""The groups of a flow's nodes, which their names tell: `resize/large` is a node of the group `resize`."""
+"""The groups of a flow's nodes, told by their names: `resize/large` is a node of group `resize`."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ def totals(nodes: Collection[NodeRecord]) -> Totals:
 
 
 def together(states: Collection[NodeState]) -> NodeState:
-    """The state of nodes as a whole: they run from the first to the last of them; then the worst end counts."""
+    """The state of nodes together: running from first to last; then the worst end counts."""
     if not all(state.ended for state in states):
         return NodeState.WAITING if set(states) == {NodeState.WAITING} else NodeState.RUNNING
     for state in (NodeState.FAILED, NodeState.CANCELLED, NodeState.COMPLETED):

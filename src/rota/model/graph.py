@@ -56,7 +56,7 @@ def depths(count: int, arrows: Sequence[Arrow]) -> list[int]:
 
 
 def implied(count: int, arrows: Sequence[Arrow]) -> set[Arrow]:
-    """The arrows that other ways imply: each way round is made of more than one arrow. Without circles."""
+    """The arrows that other ways imply: each way round has more than one arrow. Without circles."""
     followers = following(count, arrows)
     reached = [0] * count  # the vertices behind each, as bits
     found: set[Arrow] = set()

@@ -1,4 +1,4 @@
-"""What happened in each minute: the numbers that are kept for a week, and how they are made of running totals.
+"""What happened in each minute: numbers kept for a week, and how they are made of running totals.
 
 A minute's numbers are the differences between two looks at the totals, so nothing is counted twice,
 and what came in minutes that nobody noted is in the next that somebody did. A queue in which
@@ -48,7 +48,7 @@ class Counted(NamedTuple):
 
 
 class Noted(NamedTuple):
-    """What is written down of a queue and a minute; `totals` is what the next difference is taken from."""
+    """What is written down of a queue and a minute; the next difference is taken from `totals`."""
 
     queue: str
     gained: Totals
@@ -114,7 +114,7 @@ def step_of(at: datetime, minutes: int) -> datetime:
 def noted(
     before: Mapping[str, Totals] | None, counted: Iterable[Counted], *, whole: bool = False
 ) -> list[Noted]:
-    """What is to be written down of a minute: first the sums of all queues, then queues with something to say.
+    """What to write down of a minute: first all queues' sums, then queues with something to say.
 
     Args:
         before: The totals at the look before; of a queue that is not in there nothing was known,

@@ -115,7 +115,7 @@ class Order(NamedTuple):
 
 
 class Following(NamedTuple):
-    """Successors that were enqueued together: their task, their queue, and the ids of those that are new."""
+    """Successors enqueued together: their task, their queue, and the ids of those that are new."""
 
     task: str
     queue: str
@@ -235,7 +235,7 @@ class JobRecord:
 
 
 class Arg(NamedTuple):
-    """A path in args, of names and of numbers in lists, and the value at its end: text as it is, others as JSON has them."""
+    """A path in args, of names and list numbers, and its value: text as it is, others as JSON."""
 
     path: tuple[str, ...]
     value: str
@@ -284,7 +284,7 @@ class JobFilter:
 
 
 MANY_KEYS = 1_000
-"""Unique keys with the beginning that is asked for, from which on a bounded listing looks at jobs by their ids."""
+"""Unique keys with the wanted beginning, from which on a bounded listing looks at jobs by id."""
 
 
 class Reach(NamedTuple):

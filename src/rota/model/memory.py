@@ -1,4 +1,4 @@
-"""What a job remembers across its runs: the results of steps, when sleeps end, and how waits have ended."""
+"""What a job remembers across runs: results of steps, when sleeps end, and how waits have ended."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,7 +16,10 @@ FOR_EVER = 99 * 365.25 * 86400.0
 
 
 def due(job: JobRecord) -> datetime | None:
-    """When a job is due; `None` if it waits without an end (for a signal, for other jobs of its flow), or for no time at all."""
+    """When a job is due; `None` if it waits without an end, or for no time at all.
+
+    It waits without an end for a signal, or for other jobs of its flow.
+    """
     at = job.scheduled_at
     return at if at is not None and at - job.enqueued_at < timedelta(seconds=FOR_EVER / 2) else None
 
@@ -56,7 +59,7 @@ class Remembered(NamedTuple):
 
 
 class Pause(NamedTuple):
-    """What a job sleeps or waits for: so many seconds from now on, or until the time that is known already."""
+    """What a job sleeps or waits for: so many seconds from now, or until a time already known."""
 
     kind: Kind
     name: str
@@ -66,7 +69,7 @@ class Pause(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """Whether a wait has ended, by which signal (none: its time was up), and what that brought, as JSON text."""
+    """Whether a wait has ended, by which signal (none: timeout), and what that brought, as JSON."""
 
     ended: bool
     signal: str | None

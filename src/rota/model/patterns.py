@@ -34,7 +34,7 @@ def meant(wanted: Sequence[str], queues: Iterable[str]) -> list[str]:
 
 
 def strange(wanted: Iterable[str], queues: Collection[str]) -> dict[str, str | None]:
-    """Those of these names and patterns that mean none of the queues; and to each the most similar name."""
+    """Those names and patterns that mean none of the queues, and the most similar name to each."""
     return {
         one: next(iter(get_close_matches(one, sorted(queues), n=1)), None)
         for one in wanted

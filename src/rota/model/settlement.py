@@ -136,7 +136,7 @@ def separate(completions: Iterable[Completions]) -> Iterator[Settlement]:
 def together(
     settlements: Iterable[Settlement], completions: Iterable[Completions]
 ) -> tuple[list[Settlement], list[Completions]]:
-    """The same, with all jobs that have completed alike in one place: the others' settlements, and these."""
+    """The same, with all jobs that completed alike in one place: others' settlements, and these."""
     alike: dict[tuple[LeaseId, float | None, NodeId | None], list[JobId]] = {}
     for lease, keep, jobs, node in completions:
         alike.setdefault((lease, keep, node), []).extend(jobs)

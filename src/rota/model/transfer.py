@@ -1,4 +1,4 @@
-"""A transfer: jobs on their way from one database to another, which they leave and enter in two transactions.
+"""A transfer: jobs on their way between databases, which they leave and enter in two transactions.
 
 In the transaction that takes the jobs out of their database, all that is known of them is written
 into one job there, whose args the transfer is. So they are never in no database, and what is left
@@ -36,7 +36,7 @@ MOMENTS = ("enqueued_at", "scheduled_at", "last_run", "until", "first_at")
 
 
 class LimitNumbers(msgspec.Struct, frozen=True):
-    """A limit as a database has it: its key, how many at once, and how many starts in how many seconds."""
+    """A limit as a database has it: key, how many at once, how many starts in how many seconds."""
 
     key: str
     running: int | None
@@ -45,7 +45,9 @@ class LimitNumbers(msgspec.Struct, frozen=True):
 
 
 class JobOnItsWay(msgspec.Struct, frozen=True, omit_defaults=True):
-    """All that is known of a job that waits. Moments are seconds since 1970; args, errors and headers are JSON text.
+    """All that is known of a job that waits.
+
+    Moments are seconds since 1970; args, errors and headers are JSON text.
 
     `attempt` is how often it was begun. `until`, `first_at` and `while_waiting` are of its unique
     key.

@@ -1,4 +1,4 @@
-"""Celery's tasks as a target, for moving an application step by step: each message is there at least once.
+"""Celery's tasks as a target, to move an application stepwise: each message is there at least once.
 
 A message is a call of the task that its `type` names: a payload that is a list has the positional
 arguments, one that is an object those by name. The job's id is the id of Celery's task.

@@ -1,4 +1,4 @@
-"""NATS JetStream: each message is there exactly once within the stream's window for duplicates, else at least once.
+"""NATS JetStream: messages are there at least once, and exactly once in its window for duplicates.
 
 A batch is published without a pause, and then the stream's acknowledgements are awaited. The job's
 id is the message's `Nats-Msg-Id`: within its window (two minutes, unless the stream says otherwise)

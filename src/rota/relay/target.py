@@ -13,11 +13,14 @@ Unsettled = Callable[[Collection[JobId]], Collection[JobId]]
 
 
 IDLE = 60.0
-"""Seconds after which a connection that was not used is not trusted any more: nobody has looked after it."""
+"""Seconds after which an unused connection is not trusted any more: nobody has looked after it."""
 
 
 class TakenOver(Exception):
-    """Another relay has been at work since this one was, or is: nothing was sent, and there is nothing to tell of."""
+    """Another relay has been at work since this one was, or is.
+
+    Nothing was sent, and there is nothing to tell of.
+    """
 
 
 class Target(Protocol):
@@ -41,7 +44,9 @@ class Sender(Protocol):
     """Sends to one target. One thread uses it."""
 
     def prepare(self) -> None:
-        """Called before each `send`, when no other relay is at work, before the last look that this is so.
+        """Called before each `send`, when no other relay is at work.
+
+        The last look that this is so comes afterwards.
 
         Raises:
             Exception: The target is not there, or refuses.
@@ -49,7 +54,9 @@ class Sender(Protocol):
         ...
 
     def send(self, messages: Sequence[Message]) -> Mapping[JobId, Exception]:
-        """Send the messages in this order, and wait until the target has them; those that it will never take.
+        """Send the messages in this order, and wait until the target has them.
+
+        Returns those that it will never take.
 
         The jobs of the call before are settled by then, unless `close` came between.
 

@@ -49,7 +49,7 @@ class Notifier:
         return cls(address, int(microseconds) / 1e6 if wanted else None)
 
     def tell(self, *lines: str) -> bool:
-        """Send `lines`, each of the form NAME=VALUE; whether they were taken. If not, it is warned of once."""
+        """Send `lines`, each NAME=VALUE; returns whether they were taken, and warns once if not."""
         message = "\n".join(line.replace("\n", " ") for line in lines)
         try:
             self._socket.sendto(message.encode("utf-8", "replace"), self._address)

@@ -1,4 +1,4 @@
-"""A small web server of a command's own, with a thread for each request, and what stands in front of its pages.
+"""A command's own small web server, with a thread per request, and what stands before its pages.
 
 On loopback everything is shown to who reaches it: programs and people of this machine. A page of
 another site could make a browser send requests here under a name of its own (DNS rebinding), so

@@ -38,7 +38,7 @@ class Dialect:
 
 
 class Place(NamedTuple):
-    """Which deed a job carries out, how far it has come (`None`: it has not begun), and how many jobs it has changed."""
+    """A job's deed, how far it has come (`None`: not begun), and how many jobs it has changed."""
 
     deed: int
     position: str | None

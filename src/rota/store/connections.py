@@ -95,7 +95,10 @@ class Waker(Protocol):
         ...
 
     def heard(self) -> float:
-        """For how many seconds every commit that makes jobs available has woken it; 0 if it must look itself."""
+        """For how many seconds every commit that makes jobs available has woken it.
+
+        It is 0 if it must look itself.
+        """
         ...
 
     def busy(self) -> bool:
@@ -190,7 +193,7 @@ class Connections(Protocol):
         ...
 
     def waker(self, queues: Sequence[str], tasks: Collection[str] | None = None) -> Waker:
-        """Something a worker of these queues can sleep on, which knows these tasks or, if `None`, all."""
+        """What a worker of these queues that knows these tasks (`None`: all) can sleep on."""
         ...
 
     def listener(self) -> Listener:

@@ -1,4 +1,4 @@
-"""Deciding: which nodes have ended, and what follows. One procedure for all backends, over their statements.
+"""Deciding which nodes have ended, and what follows: one procedure, over each backend's statements.
 
 Each statement stands by itself: it looks in a snapshot of its own, after what it looks at was
 committed, and what it inserts has a key. So whoever dies between two of them leaves nothing half
@@ -23,7 +23,7 @@ PAGE = 1000
 
 
 class Looked(NamedTuple):
-    """What there is to say of a node: whether it has ended; if jobs of it are left that are to be cancelled, the flow's round.
+    """What is known of a node: whether it has ended, and its flow's round if it has jobs to cancel.
 
     `rows` is how many there are of its arrivals.
     """
@@ -116,7 +116,7 @@ def decide(ground: Ground, nodes: Sequence[NodeId]) -> Steps[Decided]:
 
 
 def empty(ground: Ground, node: NodeId, flow: FlowId, round_: int) -> Steps[None]:
-    """Cancel the jobs of a node that have not ended, a page at a time, unless its flow is in another round."""
+    """Cancel a node's jobs that have not ended, by pages, unless its flow is in another round."""
     last = JobId(0)
     while jobs := (yield from ground.members(node, last, PAGE)):
         if not (yield from ground.cancel(jobs, flow, round_)):

@@ -1,4 +1,4 @@
-"""Storing flows: one procedure for all backends, in one transaction. Every job of a flow is stored by it.
+"""Storing flows: one procedure for all backends, in one transaction. It stores every job of a flow.
 
 Jobs of nodes that wait for nothing are enqueued like any others; those of other nodes are scheduled
 for a time that never comes, from where a release takes them.
@@ -128,7 +128,7 @@ def _create(site: Site, order: FlowOrder) -> Steps[Made]:
 
 
 def graft(site: Site, graft: Graft) -> Steps[list[NodeId]]:
-    """Add the nodes that a job's run has asked for, in the transaction that ends the job; nothing where the flow is gone.
+    """Add nodes a job's run asked for, in the transaction that ends it, unless its flow is gone.
 
     Gives those without jobs, of which nothing will ever arrive.
 
@@ -197,7 +197,7 @@ def _waiting(spec: JobSpec) -> JobSpec:
 
 
 def _own(stored: Enqueued) -> Enqueued:
-    """The jobs that belong to the node, each once: new ones, and those that were replaced, which are the node's from now on.
+    """The jobs of the node, each once: new ones, and replaced ones, which are its own from now on.
 
     Jobs whose keys others have, and those of a key that is given again later, are no jobs of the
     node's.

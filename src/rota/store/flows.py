@@ -36,11 +36,14 @@ class Flows(Protocol):
         ...
 
     def decide(self, nodes: Sequence[NodeId]) -> Operation[Decided]:
-        """Look which of these nodes have ended, and do what follows; each time anew, and by whoever looks."""
+        """Look which of these nodes have ended, and do what follows.
+
+        This is done each time anew, and by whoever looks.
+        """
         ...
 
     def overlook(self) -> Operation[bool]:
-        """Decide what was left undecided, and go on with flows that are to be stopped; whether there was anything."""
+        """Decide what was left undecided, and go on stopping flows; whether there was anything."""
         ...
 
     def flows(
@@ -60,7 +63,7 @@ class Flows(Protocol):
     def flow(
         self, flow: FlowId, *, limit: int = 1000, after: NodeId | None = None
     ) -> Operation[FlowGraph | None]:
-        """A flow, up to `limit` of its nodes, those behind `after`, and up to ten times as many edges to them."""
+        """A flow, up to `limit` nodes behind `after`, and up to ten times as many edges to them."""
         ...
 
     def node(self, flow: FlowId, name: str) -> Operation[NodeRecord | None]:
@@ -68,11 +71,11 @@ class Flows(Protocol):
         ...
 
     def memberships(self, nodes: Sequence[NodeId]) -> Operation[dict[NodeId, Membership]]:
-        """To which flows these nodes belong, and what they are called; those that are not there are left out."""
+        """To which flows these nodes belong, and their names; missing nodes are left out."""
         ...
 
     def runs_again(self, nodes: Sequence[NodeId]) -> Operation[set[NodeId]]:
-        """Those of these nodes whose failed and cancelled jobs `retry` would run again, and `Store.retry` leaves for it."""
+        """Nodes whose failed and cancelled jobs `Store.retry` leaves for `retry` to run again."""
         ...
 
     def members(
@@ -92,13 +95,13 @@ class Flows(Protocol):
         ...
 
     def call_off(self, flow: FlowId, reason: str) -> Operation[bool]:
-        """Let a flow be cancelled by whoever comes to it first: `stop`, or a worker. False as of `stop`."""
+        """Let whatever comes to a flow first, `stop` or a worker, cancel it. False as of `stop`."""
         ...
 
     def stop(
         self, flow: FlowId, reason: str, keep: Mapping[str, float] | None = None
     ) -> Operation[bool]:
-        """Cancel a flow: no node begins any more, waiting jobs are cancelled, running ones are asked to stop.
+        """Cancel a flow: begin no more nodes, cancel waiting jobs, and ask running ones to stop.
 
         False where it has ended, or there is none. `keep` is as of `Store.cancel`. What this does
         not come to, workers do.

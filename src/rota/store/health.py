@@ -21,7 +21,7 @@ EVERY = 2**62
 """The same where all of them are."""
 
 OPEN, STOPPING = 60.0, 600.0
-"""Seconds for which a node of a flow is open, or a flow is being cancelled, before that is looked into."""
+"""Seconds for which a flow's node is open, or a flow is being cancelled, before a look into it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class RescueFacts:
 
 
 class TransferFacts(NamedTuple):
-    """Transfers that no mover has finished: how many, for how many seconds the first one waits, and its job."""
+    """Transfers that no mover finished: how many, how many seconds the first waits, and its job."""
 
     transfers: int
     oldest: float

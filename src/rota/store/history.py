@@ -11,7 +11,7 @@ class Read(Protocol):
     """What happened since a minute, in steps of so many minutes; steps without a look are left out."""
 
     def __call__(self, queue: str, *, since: int, step: int) -> Operation[list[HistoryPoint]]:
-        """Of a queue, or of all together (`rota.model.history.ALL`); `since` is in minutes since 1970."""
+        """Of a queue or of all together (`rota.model.history.ALL`); `since`: minutes since 1970."""
         ...
 
 

@@ -27,7 +27,7 @@ class Looking(Protocol):
         ...
 
     def passed_on(self) -> "Operation[list[TaskFacts]]":
-        """Available jobs that a worker has passed on because it did not know their task; all of them are counted."""
+        """All available jobs that a worker passed on as it did not know their task, counted."""
         ...
 
     def limits(self, size: int, after: str = "") -> "Operation[list[LimitRecord]]":
@@ -59,7 +59,10 @@ class Looking(Protocol):
         ...
 
     def read_only(self) -> Operation[bool]:
-        """Whether this role or process can only read here, as on a standby, or in a file that it may not write."""
+        """Whether this role or process can only read here.
+
+        That is so on a standby, for example, or in a file that it may not write.
+        """
         ...
 
     def health(self) -> "Operation[Facts]":

@@ -1,4 +1,4 @@
-"""What settlements mean to the nodes that their jobs belong to: arrivals, counted before they are written."""
+"""What settlements mean to their jobs' nodes: arrivals, counted before they are written."""
 
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -14,7 +14,10 @@ from rota.store.operation import Operation
 
 
 class Memory(Protocol):
-    """What a store does with memory. `False` or `None` of those with a `holder`: it does not hold the job any more."""
+    """What a store does with memory.
+
+    Where a method has a `holder`, `False` or `None` says that it does not hold the job any more.
+    """
 
     def load(self, jobs: Sequence[JobId]) -> Operation[dict[JobId, list[Remembered]]]:
         """What these jobs remember, oldest first."""
@@ -43,7 +46,7 @@ class Memory(Protocol):
     def signal(
         self, job: JobId, name: str, value: str, told: str | None
     ) -> Operation[State | None]:
-        """Send a signal to a job that has not ended; the state it is in, `None` where there is no such job.
+        """Send a signal to a job that has not ended; its state, `None` where there is no such job.
 
         A finished one takes none. Of several with the same `told` one counts.
         """

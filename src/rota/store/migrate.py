@@ -50,7 +50,7 @@ def read_migrations(package: str) -> dict[int, str]:
 
 
 def read_names(package: str) -> dict[str, str]:
-    """The tables and views that a backend's database has in any version, oldest first: `TABLE` or `VIEW`."""
+    """The tables and views that a backend has in any version, oldest first: `TABLE` or `VIEW`."""
     from importlib.resources import files
 
     now = (files(package) / "schema.sql").read_text(encoding="utf-8")
@@ -66,7 +66,7 @@ def read_script(package: str, **parts: object) -> str:
 
 
 def version_of(store: Store, connection: Connection) -> int:
-    """The version of the tables; 0: there are none. It may be newer than this Rota, which works with it then.
+    """The version of the tables; 0: none. It may be newer than this Rota, which works with it then.
 
     Raises:
         SchemaIncomplete: There are tables, and their version is missing.

@@ -84,9 +84,9 @@ class Store(Connections, Versions, Asking, Working, Looking, Protocol):
         ...
 
     def elsewhere(self) -> Operation[str | None]:
-        """The other database to which a caller's connection leads; None: it is this one, or nothing tells."""
+        """The other database a caller's connection leads to; None: it is this, or nothing tells."""
         ...
 
     def identity(self) -> Operation[str]:
-        """Which database this is: one text for all URLs that lead to it, and another one for each other."""
+        """Which database this is: one text for all its URLs, another for each other database."""
         ...

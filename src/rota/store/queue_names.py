@@ -24,7 +24,7 @@ def meant(wanted: Sequence[str], names: Statement) -> Steps[list[str]]:
 
 
 def in_use(wanted: Sequence[str], names: Statement, used: Statement) -> Steps[list[str]]:
-    """Those that may have something to claim, each once, in their order; `names` and `used` ask the store."""
+    """Those that may have jobs to claim, each once, in order; `names` and `used` ask the store."""
     queues = list(dict.fromkeys((yield from meant(wanted, names))))
     if len(queues) <= MANY:
         return queues

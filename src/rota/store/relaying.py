@@ -16,7 +16,10 @@ class Hand(Protocol):
     """Hands jobs over. It blocks, and must not use the connection."""
 
     def prepare(self) -> None:
-        """What has to be done while no other relay of the queue can be at work, before the last look that this is so."""
+        """What has to be done while no other relay of the queue can be at work.
+
+        It comes before the last look that this is so.
+        """
         ...
 
     def __call__(self, jobs: Sequence[ClaimedJob]) -> Sequence[Settlement]:

@@ -86,7 +86,7 @@ class Testing(Protocol):
         ...
 
     def unlocked(self, operation: Operation[T]) -> Operation[T]:
-        """The same operation on jobs of this transaction, without the locks that keep claims from them."""
+        """The same operation on this transaction's jobs, without locks that keep claims off."""
         ...
 
     def own(self, after: JobId) -> Operation[list[JobId]]:
@@ -94,7 +94,7 @@ class Testing(Protocol):
         ...
 
     def waiting(self, wanted: Wanted, *, due: bool) -> Operation[bool]:
-        """Whether there may be something to claim or to stage; a quick look, which may say yes in vain."""
+        """Whether there may be jobs to claim or stage; a quick look, which may say yes in vain."""
         ...
 
     def stage(self, wanted: Wanted, *, due: bool) -> Operation[list[JobId]]:
@@ -111,7 +111,10 @@ class Testing(Protocol):
         ...
 
     def decide(self) -> Operation[bool]:
-        """Decide what follows of jobs of flows that were cancelled, deleted or replaced; whether others may run because of it."""
+        """Decide what follows of jobs of flows that were cancelled, deleted or replaced.
+
+        Returns whether others may run because of it.
+        """
         ...
 
     def deliver(self, job: JobId) -> Operation[None]:

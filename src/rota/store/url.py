@@ -26,7 +26,7 @@ def shown(url: str) -> str:
 
 
 def migrating(url: str) -> str:
-    """The command that makes, or brings up to date, the tables of that database; it finds the variable's by itself."""
+    """The command that makes or updates a database's tables; it finds the variable's by itself."""
     if url == os.environ.get(VARIABLE):
         return "rota migrate"
     return f"rota migrate --url {quote(shown(url))}"

@@ -1,4 +1,4 @@
-"""The versions of a database's tables, and how one becomes the next: the part of the seam that migrations use."""
+"""Versions of a database's tables, and how one becomes the next: migrations' part of the seam."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -10,7 +10,7 @@ class Versions(Protocol):
     """What a store knows of its tables."""
 
     def check_server(self) -> Operation[None]:
-        """Refuse a database that looks like one of the store's kind, and on which the store could not work.
+        """Refuse a database that looks like one of the store's kind but on which it could not work.
 
         Raises:
             ConfigError: It is one of those that are known.

@@ -159,7 +159,7 @@ class Working(Protocol):
         ...
 
     def settle_free(self, session: SessionId, settlement: Settlement) -> Operation[Settled | None]:
-        """`settle` for a job that was singled out, unless another transaction has its lease locked: `None`."""
+        """`settle` for a job singled out; `None` if another transaction has its lease locked."""
         ...
 
     def due(self) -> Operation[float | None]:

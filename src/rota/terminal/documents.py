@@ -1,4 +1,7 @@
-"""Jobs, flows, cron entries, limits and deeds as plain data: what commands and the dashboard give to programs."""
+"""Jobs, flows, cron entries, limits and deeds as plain data.
+
+This is what commands and the dashboard give to programs.
+"""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -207,7 +210,7 @@ def membership(flow: Membership | None) -> dict[str, Any]:
 
 
 def flow_graph(graph: FlowGraph) -> dict[str, Any]:
-    """A flow with its nodes and what they wait for, for programs. `more`: there are nodes behind these."""
+    """A flow with its nodes and what these await, for programs. `more`: there are further nodes."""
     names = {node.id: node.name for node in graph.nodes}
     return {
         "flow": flow_summary(graph.flow),

@@ -39,7 +39,7 @@ class Line(NamedTuple):
 
 
 class _Open(NamedTuple):
-    """A branch that is still to be shown: its marks, what stands before a chain's next link, and before other branches."""
+    """A branch to be shown: its marks, what precedes a chain's next link, and other branches."""
 
     marks: str
     chain: str

@@ -238,7 +238,7 @@ class _Call:
             )
 
     def fill(self, side: Side) -> Flow:
-        """Get the results that the job is given of others; what is wrong with them is the handler's error."""
+        """Get other jobs' results that the job is given; a fault in them is the handler's error."""
         if self._batch is None and needs_of(self._jobs[0].headers):
             self._filled = yield from filling(fetching(self._jobs[0], self._task), side)
 
@@ -255,7 +255,10 @@ class _Call:
         return self._completion is not None and self._completion.over
 
     def written(self, store: Store) -> list[Operation[bool]]:
-        """What appends the steps to memory once more that the handler has appended: its failure undoes no others."""
+        """What appends to memory once more the steps that the handler has appended.
+
+        The handler's failure undoes no others.
+        """
         if self._steps is None:
             return []
         holder = Holder(self._session, self._jobs[0].lease, self._jobs[0].id)

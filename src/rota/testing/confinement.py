@@ -188,7 +188,7 @@ class Confinement:
         return await asyncio.to_thread(self.apart, operation)
 
     async def aside(self, call: Callable[[], T]) -> T:
-        """Make a blocking call that may use the connection, or, where that is async, the event loop for it."""
+        """Make a blocking call that may use the connection or, if that is async, its event loop."""
         if self.awaits:
             return await to_its_end(call)
         if self.alias is None:
@@ -214,7 +214,7 @@ class Confinement:
         return asyncio.run_coroutine_threadsafe(make(), self._loop).result()
 
     def require_thread(self) -> None:
-        """Refuse a blocking call of the kit's in async code, where Django has another connection, or none.
+        """Refuse a kit's blocking call in async code, where Django has another connection, or none.
 
         Raises:
             ConfigError: This is one.

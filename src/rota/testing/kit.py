@@ -74,7 +74,7 @@ class Kit(Looking):
         limit: int = 1000,
         crash: Literal["before_settle"] | None = None,
     ) -> Runs:
-        """Run the transaction's jobs until none is left, as a worker would; returns how each attempt ended.
+        """Run the transaction's jobs until none is left, as a worker would; how each attempt ended.
 
         Each attempt is a savepoint: what a failing handler did is undone.
 
@@ -159,7 +159,7 @@ class Kit(Looking):
         minutes: float = 0,
         seconds: float = 0,
     ) -> None:
-        """Let this much time pass for the transaction's jobs: `travel(hours=2)`, `travel(days=1, minutes=5)`.
+        """Let time pass for the transaction's jobs: `travel(hours=2)`, `travel(days=1, minutes=5)`.
 
         The clock stays. What is stored about the jobs is set back: the times that they wait for,
         the windows of their limits and unique keys, and how long finished jobs are kept.

@@ -25,7 +25,7 @@ class Looking(Using):
         state: State | str | None = None,
         **named: Any,
     ) -> list[EnqueuedJob]:
-        """The jobs that were enqueued in the transaction, in their order, in whatever state they are now.
+        """The jobs enqueued in the transaction, in their order, in whatever state they are now.
 
         Args:
             task: Only those of this task.

@@ -95,7 +95,7 @@ class Savepoint:
 
 
 class DjangosSavepoint(Savepoint):
-    """On a connection of Django: a block of its `atomic`, which also knows errors and callbacks to undo."""
+    """On a Django connection: an `atomic` block, which also knows errors and callbacks to undo."""
 
     _connection: Any = None
     _block: Any = None
@@ -185,7 +185,7 @@ class SessionSavepoint(Savepoint):
 
 
 class OuterSavepoint(Savepoint):
-    """Beneath a Session whose own commit and rollback are savepoints: what they end must not be this one."""
+    """Beneath a Session whose commit and rollback are savepoints: they must not end this one."""
 
     def begin(self) -> None:
         """Set it."""
@@ -343,7 +343,7 @@ def awaited_savepoint(connection: Any, *, own: bool, outer: bool) -> AwaitedSave
 
 
 def begin_before_savepoints(connection: Any) -> None:
-    """Begin the transaction of a SQLite connection of SQLAlchemy's, where the driver waits for the first write.
+    """Begin a SQLAlchemy SQLite connection's transaction, if the driver waits for the first write.
 
     A savepoint before that would be the transaction, and its release, as at a session's commit,
     would commit it.

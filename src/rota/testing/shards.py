@@ -117,7 +117,7 @@ class ShardKits(Mapping[str, Kit]):
         limit: int = 1000,
         crash: Literal["before_settle"] | None = None,
     ) -> Runs:
-        """Run the jobs of all shards until none is left, as `Kit.drain` does; the attempts, shard by shard.
+        """Run all shards' jobs until none is left, like `Kit.drain`; the attempts, shard by shard.
 
         Raises:
             ConfigError: There were more attempts than `limit`.

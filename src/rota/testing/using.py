@@ -112,7 +112,10 @@ class Using:
         self._confinement = self._drain = self._end = self._now = self._later = self._guard = None
 
     def guard(self) -> None:
-        """Refuse enqueues that would be committed, until there is a connection; where it is plain which app is meant."""
+        """Refuse enqueues that would be committed, until there is a connection.
+
+        It does so only where it is plain which app is meant.
+        """
         app = self._app or (next(iter(APPS)) if len(APPS) == 1 else None)
         if self._end is None and self._guard is None and app is not None:
             self._guard = Guard(app)

@@ -1,4 +1,4 @@
-"""Looking at several databases as if they were one: queues are named `eu/mail`, and one that is away hides no other.
+"""Several databases seen as one: queues are named `eu/mail`, and one that is away hides no other.
 
 A worker that serves several shards has a session on each; here it is one worker.
 """
@@ -97,7 +97,7 @@ def _workers(seen: Mapping[str, Snapshot]) -> tuple[SessionFacts, ...]:
 
 
 def _as_one(number: int, sessions: list[SessionFacts]) -> SessionFacts:
-    """A worker of several shards; it was heard of as long ago as on the one that has waited the longest."""
+    """A worker of several shards, heard of as long ago as on the one that has waited longest."""
     quietest = max(sessions, key=lambda session: session.silent - session.timeout)
     leases = [session.oldest_lease for session in sessions if session.oldest_lease is not None]
     return replace(

@@ -169,7 +169,7 @@ class Calls:
     async def run_job(
         self, call: Call, job: ClaimedJob, rest: Awaitable[Any] | None = None
     ) -> Settlement | None:
-        """Run one job, or the `rest` of it; its settlement, or `None` where there is nothing to write."""
+        """Run a job, or the `rest` of it; its settlement, or `None` if nothing is to be written."""
         task = self._tasks.get(job.task)
         if task is None:
             return self._unknown(job)
@@ -264,7 +264,7 @@ class Calls:
 
     @staticmethod
     async def _heed(call: Call, job: ClaimedJob) -> None:
-        """What the job's headers ask for: that its successors are known, and the results that it is given."""
+        """What the job's headers ask for: known successors, and the results that it is given."""
         check_known(job, call.task)
         if needs_of(job.headers):
             database = call.task.enqueuing.database

@@ -64,7 +64,7 @@ NOTHING: tuple[SessionId, list[ClaimedJob]] = (SessionId(0), [])
 
 
 class Measured(NamedTuple):
-    """The beginning of the time over which the rate is measured: when, how many jobs had ended, and how many ran."""
+    """The beginning of the rate's measuring: when, how many jobs had ended, and how many ran."""
 
     at: float
     ended: int

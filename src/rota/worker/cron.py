@@ -79,7 +79,7 @@ class CronWatch:
         return self._due_at - now
 
     def _make(self) -> bool:
-        """Make the jobs of entries that are due; whether any was dealt with, or tried for the first time."""
+        """Make the jobs of due entries; whether any was dealt with, or tried for the first time."""
         known = len(self._aside)
         try:
             done, self._aside = self._connection.run(self._store.cron.make(aside=self._aside))

@@ -13,7 +13,7 @@ from rota.worker.loop import PATIENCE
 
 
 class Deadline:
-    """Calls `passed` at the deadline, where the worker has tried to renew for `patience` seconds by then.
+    """Calls `passed` at the deadline, once the worker has tried to renew for `patience` seconds.
 
     A worker that was frozen finds the deadline passed when it wakes up. Its next renewal, which is
     about to be sent, may find the session alive: hence the patience.

@@ -16,7 +16,7 @@ SPACING = 0.1
 """Seconds between two looks at one node, while the worker has other jobs in hand."""
 
 SHARE = 2
-"""So many times as long as the last look took, an idle worker does not look again, but not longer than `SPACING`."""
+"""An idle worker rests this many times as long as its last look took, at most `SPACING`."""
 
 MOST = 10_000
 """Nodes that it remembers to have looked at."""

@@ -20,7 +20,7 @@ from rota.store.serving import serving
 from rota.worker.apps import Apps
 
 RECENTLY = 3
-"""Each database of several must have been found empty within so many `poll`s, before all of them are looked at together."""
+"""`poll`s in which each of several databases must be found empty before a look at all together."""
 
 ROUNDS = 2
 """A job may have moved on to a database that was looked at before it: so often all are looked at."""
@@ -51,7 +51,10 @@ class Draining:
         self._empty = dict.fromkeys(databases, -math.inf)
 
     def look(self, apps: Apps) -> None:
-        """No job is left here of this database: stop, unless others wait or run somewhere. Called by its claimer."""
+        """No job is left here of this database: stop, unless others wait or run somewhere.
+
+        Called by its claimer.
+        """
         mine = [(apps, config) for each, config in self._every if each is apps]
         if (left := _left_over(mine)) is None:
             return
@@ -88,7 +91,7 @@ def _left_over(
 def left_over(
     database: Database, wanted: tuple[str, ...], tasks: Container[str]
 ) -> list[PausedLeft | UnknownLeft] | None:
-    """What is left in paused queues, and of tasks that no worker knows: a worker would wait for it without end.
+    """What is left in paused queues, and of tasks no worker knows: a worker would await it forever.
 
     `None` while other jobs of these queues wait, or run on any worker. The counts are a single
     look: a job that moves from one state to another while they are read is in one of the two.
@@ -127,7 +130,7 @@ def left_over(
 def _unknown(
     database: Database, queues: Sequence[QueueRecord], tasks: Container[str]
 ) -> list[UnknownLeft] | None:
-    """What is available in these queues, if no worker of its queue knows its task; `None` if there is more."""
+    """What these queues have available if no worker there knows its task; `None`: there is more."""
     names = {queue.name for queue in queues}
     workers = database.run(database.store.workers())
     unknown = [

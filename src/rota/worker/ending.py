@@ -29,7 +29,10 @@ def returned(
     encoded: bool,
     graft: "Graft | None" = None,
 ) -> Settlement:
-    """The handler returned; `encoded` says that a result is JSON text already, `graft` what the run adds to its flow."""
+    """The handler returned.
+
+    `encoded` says that a result is JSON text already, `graft` what the run adds to its flow.
+    """
     alone = job.headers is None and not task.chained
     if alone and value is None and (not task.store_result or isinstance(task, BatchTask)):
         return completed(job, task.keeps[job.queue].completed)
@@ -78,7 +81,7 @@ def failed(job: ClaimedJob, task: Task[..., Any, Any], error: BaseException) -> 
 
 
 def forgetting(settlement: Settlement, run: Run | None) -> Settlement:
-    """The same; a round that has ended forgets its steps, and a unique job what replacements left behind."""
+    """The same; an ended round forgets its steps, a unique job what replacements left behind."""
     ends = settlement.move is Move.AGAIN or settlement.unique_key is not None
     if ends and isinstance(run, Context) and run.remembers:
         return settlement._replace(remembers=True)

@@ -22,7 +22,7 @@ from rota.worker.claim import LONGER
 from rota.worker.loop import Repeating
 
 STUCK = 60.0
-"""Seconds that a step may take, beyond what it sleeps: the connecting to a server takes its time, too."""
+"""Seconds that a step may take beyond its sleep: connecting to a server takes its time, too."""
 
 
 class Phase(StrEnum):

@@ -117,7 +117,7 @@ class JobTransactions:
             completion.settlement = self._completed(completion, told.result)
 
     def lose(self, job: ClaimedJob) -> None:
-        """The process that runs the handler was lost sight of: its transaction may be committed, or be yet."""
+        """The handler's process is out of sight: its transaction may have committed, or may yet."""
         with contextlib.suppress(LeaseLost):
             completion = self._hold(job)
             completion.stage = Stage.UNSEEN

@@ -24,8 +24,9 @@ SELDOM = 16
 """After so many `poll` each worker looks, however many they are."""
 
 GOLDEN = 0.618034
-"""What mixes the turns: of sessions that were opened one after the other, as those of one machine are, none
-have turns in a row, which would all be missing together."""
+"""What mixes the turns: of sessions that were opened one after the other, as those of one machine
+are, none have turns in a row, which would all be missing together.
+"""
 
 JUST = 0.05
 """The share of the time between two turns within which a worker has just had its turn."""
@@ -35,7 +36,9 @@ STAND_BY = 2
 
 
 class Peers:
-    """The workers of the same queues and tasks, this one among them. The session's thread writes it, others read it.
+    """The workers of the same queues and tasks, this one among them.
+
+    The session's thread writes it, others read it.
 
     `rhythm` says whether those that look silent are.
     """
@@ -73,7 +76,7 @@ class Peers:
         return wait if wait > JUST * period else wait + period
 
     def _turn(self) -> tuple[int, int]:
-        """This worker's place among those of a queue, and how many these are: of the queue with the fewest."""
+        """This worker's place among those of the queue with the fewest, and how many these are."""
         session, serving = self._heard
         mine = [sessions for sessions in serving.values() if session in sessions]
         if session is None or not mine:

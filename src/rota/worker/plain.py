@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import asyncio
 
 TOLD_AT_ONCE = 50
-"""Jobs that have ended before the claimer hears of them: its next claim need not wait for the end of a turn."""
+"""Jobs that end before the claimer hears of them: its next claim need not await a turn's end."""
 
 MOST_NODES = 1000
 """Headers that it remembers, each of which all jobs of a map have."""
@@ -40,7 +40,7 @@ Begun = tuple[ClaimedJob, Awaitable[Any] | None]
 
 
 class Handler(NamedTuple):
-    """What a plain job of one task needs. `around` is the middleware of its app, which may come later."""
+    """What a plain job of a task needs. `around` is its app's middleware, which may come later."""
 
     function: Callable[..., Any]
     decode: Callable[[str], tuple[list[object], dict[str, object]]]

@@ -8,14 +8,16 @@ the database have come regularly by the server's clock would have noticed.
 import threading
 
 GAP = 0.5
-"""The share of a session's timeout that may lie between two looks, of which a heartbeat is one: a clock that
-jumps by less makes no worker silent, even one that has no jobs and gives a sign every 0.4 of it."""
+"""The share of a session's timeout that may lie between two looks, of which a heartbeat is one: a
+clock that jumps by less makes no worker silent, even one that has no jobs and gives a sign every
+0.4 of it.
+"""
 
 JITTER = 0.5
 """Seconds by which looks of two threads may be told in the wrong order."""
 
 LONG_ENOUGH = 0.5
-"""The share of a session's timeout for which looks must have come regularly: two heartbeats, and a little."""
+"""The share of a session's timeout for which looks must be regular: two heartbeats and a little."""
 
 HURRY = 0.1
 """The share of a session's timeout between two looks, while that is to be found out."""

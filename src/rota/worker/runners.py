@@ -219,7 +219,7 @@ class Runners:
                 turn = time.monotonic()
 
     def _begin(self, clean: Context, runner: "asyncio.Task[None]", until: float) -> Begun | None:
-        """The next job that goes the long way, if there is one, after plain ones at the head of the inbox."""
+        """The next job, if any, to go the long way, after plain ones at the head of the inbox."""
         if self._due or self._unwanted or self._turns is not None or self._calls.full:
             return self._inbox.popleft(), None
         return self._plain.run(self._inbox, clean, runner, until)

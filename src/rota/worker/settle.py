@@ -32,8 +32,9 @@ GATHER = 0.002
 """Seconds between two looks at leases of which some jobs have ended and others run."""
 
 HOLD = 0.01
-"""Seconds that settlements wait for the rest of their lease, times the number of databases that have jobs for this
-worker: they take turns, and so a lease takes that much longer."""
+"""Seconds that settlements wait for the rest of their lease, times the number of databases that
+have jobs for this worker: they take turns, and so a lease takes that much longer.
+"""
 
 LARGEST = 5000
 """Settlements per transaction."""
@@ -44,7 +45,10 @@ OF_A_JOB = 3
 
 @dataclass(slots=True)
 class Ended:
-    """What has ended of one lease and is not written; `completed` are the plain jobs, by how long they stay and by their node."""
+    """What has ended of one lease and is not written.
+
+    `completed` are the plain jobs, by how long they stay and by their node.
+    """
 
     since: float
     settlements: list[Settlement] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The stations of a worker of several databases: each begins when its database can be reached, and none keeps the others.
+"""A worker's stations, one per database: each begins once that can be reached, and delays no other.
 
 A database that is away when the worker starts, or that refuses, is tried again after growing
 pauses, as a thread of a station does later on. Where none of them can be used at the start, the
@@ -38,7 +38,7 @@ class Stations:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def begin(self, stop: asyncio.Event) -> bool:
-        """Begin with those databases that can be used, and go on trying the others; false: told to stop before that.
+        """Begin with usable databases, and go on trying others; false: told to stop before that.
 
         Raises:
             RotaError: None of them can be used: what the first one says.

@@ -74,8 +74,9 @@ class Switchboard:
     """Loop to settler: write this soon."""
 
     complete: Callable[[ClaimedJob, float, NodeId | None], None]
-    """Loop to settler: this job of a flow's node, or of none, has completed, and is kept so long; nothing else is to be
-    written of it."""
+    """Loop to settler: this job of a flow's node, or of none, has completed, and is kept so long;
+    nothing else is to be written of it.
+    """
 
     decide: Callable[[NodeId], None]
     """Loop to settler: a job of this node has ended, which others have written; see what follows."""

@@ -45,8 +45,9 @@ TIDY = 5.0
 """Seconds between two rounds of housekeeping where something cannot wait."""
 
 TIDY_ANYWAY = 60.0
-"""Seconds between two rounds of housekeeping where nothing seems to be urgent; longer, as all pauses between
-these rounds, in one of many workers."""
+"""Seconds between two rounds of housekeeping where nothing seems to be urgent; longer, as all
+pauses between these rounds, in one of many workers.
+"""
 
 
 class Upkeep:
@@ -166,7 +167,10 @@ class Upkeep:
         return look.due
 
     def _wants_order(self, now: float) -> bool:
-        """Whether the next look shall say if something is untidy; where no job was claimed meanwhile, rarely."""
+        """Whether the next look shall say if something is untidy.
+
+        Where no job was claimed meanwhile, it shall do so rarely.
+        """
         claimed = self._switchboard.claimed()
         since = self._tidied if claimed != self._ordered else self._asked
         if now < since + self._pause(TIDY):

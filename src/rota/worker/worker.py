@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Worker:
-    """Runs the jobs of an app, of several apps that share a database, or of an app with several databases.
+    """Runs the jobs of one app, of several that share a database, or of one with several databases.
 
     Args:
         app: The app whose tasks it runs, or several.
@@ -103,7 +103,10 @@ class Worker:
         asyncio.run(self.arun())
 
     async def arun(self, *, signals: bool = True) -> None:
-        """`run` on a running event loop; with `signals`, in the main thread, SIGTERM and SIGINT stop it."""
+        """`run` on a running event loop.
+
+        With `signals`, in the main thread, SIGTERM and SIGINT stop it.
+        """
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
         self._abort = asyncio.Event()

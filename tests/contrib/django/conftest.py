@@ -1,3 +1,3 @@
-"""The suite runs with Django's own runner, in processes of its own: `tests.contrib.django.test_suite`."""
+"""The suite runs with Django's own runner in its own processes: `tests.contrib.django.test_suite`."""
 
 collect_ignore = ["suite"]

@@ -83,7 +83,7 @@ def test_psycopg2(postgres_url: str) -> None:
     django.VERSION < (6, 0), reason="Django 6 needs Python 3.12: `make test-pythons` runs this"
 )
 def test_django_6(postgres_url: str, request: pytest.FixtureRequest) -> None:
-    """All of it on Django 6 and PostgreSQL; `make test-pythons` has that, and runs it on SQLite as well."""
+    """All of it on Django 6 and PostgreSQL; `make test-pythons` has that, and runs SQLite as well."""
     version = request.config.stash[TESTED].version
     if int(version.partition(".")[0]) < OLDEST_OF_DJANGO_6:
         pytest.skip(f"Django 6 needs PostgreSQL {OLDEST_OF_DJANGO_6}, and this is {version}")

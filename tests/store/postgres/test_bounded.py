@@ -112,7 +112,7 @@ def read(db: Database, query: Query) -> float:
 @pytest.mark.parametrize("task", [None, "none"])
 @pytest.mark.parametrize("state", [None, *State])
 def test_a_page_of_jobs(many: Database, state: State | None, task: str | None) -> None:
-    """Each statement reads as many rows of each kind as a page may look at, from the top and from the middle."""
+    """Each statement reads as many rows of a kind as a page may, from the top and the middle."""
     for after in (None, JobId(ROWS // 2)):
         wanted = JobFilter(state=state, task=task, after=after, limit=SIZE)
         queries, (until, since, _) = asked(many, many.store.reach(wanted, MOST))
@@ -124,7 +124,7 @@ def test_a_page_of_jobs(many: Database, state: State | None, task: str | None) -
 
 
 def test_no_further_than_what_is_shown(many: Database) -> None:
-    """What is looked up last is looked for above the oldest job that the page has by then, and no further."""
+    """The last lookup goes above the oldest job that the page has by then, and no further."""
     newest = many.one("SELECT max(id) FROM rota.finished")
     wanted = JobFilter(after=JobId(newest + 1), since=JobId(1), limit=SIZE)
     queries, page = asked(many, many.store.list_jobs(wanted))

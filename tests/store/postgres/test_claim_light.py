@@ -1,4 +1,4 @@
-"""The claim for light work: a simpler statement where one segment of the log and no holes are all there is."""
+"""The claim for light work: a simpler statement where the log has one segment and no holes."""
 
 import pytest
 

@@ -43,7 +43,10 @@ def test_few_lanes() -> None:
 
 
 def test_many_lanes() -> None:
-    """A worker begins with any, and goes round; smaller priorities come first; the next probe begins where it is."""
+    """A worker begins anywhere and goes round; smaller priorities come first.
+
+    The next probe begins where it is.
+    """
     around = Round()
     urgent = Part(200, -1, ready=True, key_lanes=False)
     idle = Part(300, -2, ready=False, key_lanes=False)
@@ -75,7 +78,7 @@ def test_where_others_have_been(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_others_have_emptied() -> None:
-    """After some such lanes the next ones are doubted; those of them that have nothing left are not visited."""
+    """After some such lanes the next ones are doubted; the empty ones of those are not visited."""
     around = Round()
     keyed = Part(1, 0, ready=True, key_lanes=True)
     visit = around.visit([*MANY[:3], keyed, *around.begin(QUEUES, MANY, NOW)[:70]])

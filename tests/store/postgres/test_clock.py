@@ -103,7 +103,10 @@ def far_off(db: Database) -> bool:
 
 
 def test_counts_while_the_tables_turn(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The totals are written down before rows of the log are truncated, though the newest mark is from the future."""
+    """The totals are written down before rows of the log are truncated.
+
+    So they are though the newest mark is from the future.
+    """
     for name in ("LOG_SIZE", "CURSOR_SIZE", "LEASE_SIZE", "TALLY_SIZE"):
         monkeypatch.setattr(rings, name, 0)
     monkeypatch.setattr(clearing, "REST", 0.0)

@@ -69,7 +69,7 @@ def test_a_key_that_a_transaction_has(db: Database, end: str, jitter: float) -> 
 
 
 def test_many_keys_that_a_transaction_has(db: Database) -> None:
-    """A round gives up few of them and commits; the next ones begin with others, as long as there are."""
+    """A round gives up few of them and commits; next rounds begin with others while there are any."""
     add(db, "before", "1")
     held = {f"taken {number}": f"key {number:03}" for number in range(HELD + 2)}
     for name, key in held.items():
@@ -101,7 +101,7 @@ def test_the_patience_for_other_locks(db: Database) -> None:
 
 
 def test_who_would_wait_for_it(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The mutant: without a limit to its patience upkeep stands still as long as the transaction is open."""
+    """The mutant: with unlimited patience upkeep stands still while the transaction is open."""
     monkeypatch.setattr(cron, "DIALECT", replace(cron.DIALECT, attempt=()))
     add(db, "taken", "key")
     add(db, "plain")

@@ -1,4 +1,7 @@
-"""Links of chains: decided with the job's settlement where nobody else has to see it, and where nobody has to be waited for."""
+"""Links of chains: decided with the job's settlement where nobody else has to see it.
+
+And where nobody has to be waited for.
+"""
 
 import pytest
 
@@ -23,7 +26,7 @@ def built(db: Database, *nodes: object) -> tuple[Flowing, JobId]:
 
 
 def test_a_link(db: Database) -> None:
-    """What waits for the job is released by its settlement, all of it, and there is nothing left to be decided."""
+    """What waits for the job is released by its settlement, all of it; nothing is left to decide."""
     flow, job = built(db, node("a"), node("b", 0), node("c", (0, Condition.FINISHED)), node("d", 1))
     assert settled(flow, job).decided == {flow.id("a")}
     assert flow.states == {"a": "completed", "b": "running", "c": "running", "d": "waiting"}
@@ -38,7 +41,7 @@ def test_the_end_of_a_chain(db: Database) -> None:
 
 
 def test_what_waits_for_another_one(db: Database) -> None:
-    """Who ends the other one might not see this end before it is committed: that is decided afterwards."""
+    """Whoever ends the other might not see this end before its commit: it is decided afterwards."""
     flow, job = built(db, node("a"), node("b"), node("c", 0, 1), node("d", 0))
     assert settled(flow, job).decided == set()
     assert flow.states["a"] == "running"
@@ -54,7 +57,10 @@ def test_a_failure_is_no_link(db: Database) -> None:
 
 @pytest.mark.parametrize("held", ["timer WHERE id = {job}", "flow WHERE id = {flow}"])
 def test_a_settlement_waits_for_nobody(db: Database, held: str) -> None:
-    """Somebody is about to cancel the job that would be released, or to retry the flow: the settlement leaves it to others."""
+    """Somebody is about to cancel the job to be released, or to retry the flow.
+
+    The settlement leaves it to others.
+    """
     flow, job = built(db, node("a"), node("b", 0))
     ids = {"job": flow.jobs("b")[0], "flow": flow.made.flow}
     third = holding(db, f"SELECT FROM rota.{held.format(**ids)} FOR UPDATE")
@@ -81,7 +87,10 @@ def test_a_callers_transaction(db: Database) -> None:
     ids=["delay", "unique"],
 )
 def test_what_does_not_begin_at_once(db: Database, follower: NodeOrder) -> None:
-    """A job behind it that waits for its time, or has a unique key, is released afterwards, by what knows about that."""
+    """A job behind it that waits for its time, or has a unique key, is released afterwards.
+
+    What knows about that releases it.
+    """
     flow, job = built(db, node("a"), follower)
     assert settled(flow, job).decided == set()
     assert flow.states == {"a": "running", "b": "waiting"}
@@ -101,7 +110,10 @@ def test_a_flow_that_is_stopped(db: Database) -> None:
 
 
 def test_a_link_of_its_second_try(db: Database) -> None:
-    """A job that failed, was retried by hand and has completed goes on: what was counted against it was taken back."""
+    """A job that failed, was retried by hand and has completed goes on.
+
+    What was counted against it was taken back.
+    """
     flow, job = built(db, node("a"), node("b", (0, Condition.FINISHED)), node("c", 1))
     settled(flow, job, Move.DISCARD)
     db.own.run(db.store.retry([job]))

@@ -1,4 +1,6 @@
-"""Workers, upkeep and users take turns after each statement, and die anywhere: each node is released once, and flows end.
+"""Workers, upkeep and users take turns after each statement, and die anywhere.
+
+Each node is released once, and flows end.
 
 Each has a connection of its own, and its transactions stay open while others go on. Who waits for a
 lock for longer than a moment dies as well. Whose turn it is comes from a seed. (Where a flow is
@@ -207,7 +209,7 @@ def iter_nothing() -> Turns:
 @pytest.mark.parametrize("name", sorted({*PLOTS} - {"stop", "first failure"}))
 @pytest.mark.parametrize("seed", SEEDS)
 def test_all_take_turns(db: Database, name: str, seed: int) -> None:
-    """However they meet, and whoever dies: what ran has run once, each job has arrived once, and the flow ends."""
+    """Whoever meets or dies: what ran has run once, each job arrives once, and the flow ends."""
     plot = PLOTS[name]
     stage = Stage(db, plot, seed)
     stage.play()
@@ -218,7 +220,10 @@ def test_all_take_turns(db: Database, name: str, seed: int) -> None:
 
 
 def test_a_decider_of_a_former_round(db: Database) -> None:
-    """It was to cancel what was left of a skipped node, and the flow was retried meanwhile: then it cancels nothing."""
+    """It was to cancel what was left of a skipped node.
+
+    The flow was retried meanwhile: then it cancels nothing.
+    """
     flow = Flowing(db.store, db.own, node("a"), node("b", 0, jobs=2))
     assert flow.run(a=Move.DISCARD) == ["a"]
     db.own.run(db.store.flows.retry(flow.made.flow))

@@ -59,7 +59,10 @@ def built(db: Database, *nodes: Any) -> Flowing:
 
 
 def test_two_settlers_end_the_last_two_jobs_at_once(db: Database) -> None:
-    """Neither sees the other's arrival before its commit; who commits last sees both, and releases what waits."""
+    """Neither sees the other's arrival before its commit.
+
+    Who commits last sees both, and releases what waits.
+    """
     flow = built(db, node("a", jobs=2), node("b", 0))
     one, two = (flow.claim(1)[0].id for _ in range(2))
     first, second = db.bare(), db.bare()
@@ -76,7 +79,7 @@ def test_two_settlers_end_the_last_two_jobs_at_once(db: Database) -> None:
 
 
 def test_two_nodes_end_at_once(db: Database) -> None:
-    """A node that waits for both is released by who ends its node last, although both ended theirs at once."""
+    """A node that waits for both is released by who ends its node last, though both end at once."""
     flow = built(db, node("a"), node("b"), node("c", 0, 1))
     for job in flow.claim():
         flow.settle(job.id)
@@ -121,7 +124,7 @@ def test_a_settler_that_dies_before_it_ends_the_flow(db: Database) -> None:
 
 
 def test_an_arrival_that_commits_late(db: Database) -> None:
-    """A mark does not pass what its snapshot saw running: the transaction began before, and nobody else looks."""
+    """A mark does not pass what its snapshot saw running: it began before, nobody else looks."""
     flow = built(db, node("a"), node("b", 0))
     [job] = flow.claim()
     late = db.bare()
@@ -168,7 +171,7 @@ def test_upkeep_that_dies_before_it_decides(db: Database) -> None:
 
 
 def test_a_settler_and_upkeep_decide_at_once(db: Database) -> None:
-    """Both are in the middle of the same release: the key lets one, and the jobs come into the log once."""
+    """Both are in mid-release: the key lets one through, and the jobs come into the log once."""
     flow = built(db, node("a"), node("b", 0, jobs=3))
     [job] = flow.claim()
     flow.settle(job.id)
@@ -201,7 +204,7 @@ def test_two_deciders_end_a_node_at_once(db: Database) -> None:
 
 
 def test_a_graft_against_an_arrival(db: Database) -> None:
-    """The other job of the node arrives while the graft is not committed: nothing that waits begins before what was added."""
+    """The node's other job arrives before the graft commits: what waits begins after the additions."""
     flow = built(db, node("a", jobs=2), node("b", 0))
     one, two = (flow.claim(1)[0].id for _ in range(2))
     grafting = db.bare()
@@ -258,7 +261,10 @@ def test_a_retry_by_hand_after_the_nodes_end(db: Database) -> None:
 
 @pytest.mark.parametrize("keys", [None, ["x", "y"]], ids=["plain", "unique"])
 def test_a_job_that_ends_during_a_retry_by_hand(db: Database, keys: list[str] | None) -> None:
-    """The job fails, and its node ends, after the retry has locked the nodes of the others: it keeps its node."""
+    """The job fails, and its node ends, after the retry has locked the others' nodes.
+
+    It keeps its node.
+    """
     names = ("one", "two")
     nodes = [
         unique_node(name, keys=[key]) if keys else node(name)
@@ -279,7 +285,10 @@ def test_a_job_that_ends_during_a_retry_by_hand(db: Database, keys: list[str] | 
 
 
 def test_a_flows_retry_against_a_decider(db: Database) -> None:
-    """What would be skipped because of a failure that is being retried is not: it is decided anew, and by upkeep if need be."""
+    """What would be skipped because of a failure that is being retried is not.
+
+    It is decided anew, and by upkeep if need be.
+    """
     flow = built(db, node("a"), node("b", 0), node("c", (0, FINISHED)))
     [job] = flow.claim()
     flow.settle(job.id, move=Move.DISCARD)

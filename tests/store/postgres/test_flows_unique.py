@@ -1,4 +1,7 @@
-"""Replacements of flows' jobs that meet releases, workers and each other: a job leaves its node once, and the node hears of it."""
+"""Replacements of flows' jobs that meet releases, workers and each other.
+
+A job leaves its node once, and the node hears of it.
+"""
 
 from threading import Thread
 from typing import Any
@@ -79,7 +82,10 @@ def test_two_who_replace_a_member(db: Database) -> None:
 
 
 def test_a_member_that_came_back_while_a_replacement_waited(db: Database) -> None:
-    """What was committed since the replacement looked is looked at again: the new entry is the node's, too."""
+    """What was committed since the replacement looked is looked at again.
+
+    The new entry is the node's, too.
+    """
     flow = Flowing(db.store, db.own, unique_node("a", keys=["x"]))
     [job] = flow.jobs("a")
     session, worker, caller = db.session(), db.bare(), db.bare(autocommit=True)

@@ -116,7 +116,10 @@ def test_a_dead_worker(db: Database) -> None:
 
 
 def test_rescued_jobs(db: Database) -> None:
-    """Jobs that were alone with their worker are found where they wait, run again, and are discarded; each once."""
+    """Jobs that were alone with their worker are found waiting, run again, and are discarded.
+
+    Each is found once.
+    """
     died = {"one": "render", "two": "render", "three": "export", "four": "mail"}
     for queue, task in died.items():
         session = db.session(timeout=0.05)

@@ -128,7 +128,7 @@ def _only_reads(db: Database, options: str) -> bool:
 
 
 def test_who_may_only_read(db: Database) -> None:
-    """A role that may not write down what is done, and one whose setting says so, know that; others may write."""
+    """A role that may not write what is done, or whose setting forbids it, knows; others may write."""
     role = f"looker_{secrets.token_hex(4)}"
     db.sql(f"CREATE ROLE {role}")
     try:

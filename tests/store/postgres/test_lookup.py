@@ -23,7 +23,7 @@ def test_a_list_shows_one_moment(db: Database) -> None:
 
 
 def test_pages_of_transactions_that_overlap(db: Database) -> None:
-    """A page ends with its oldest job, also where that came with an older transaction than newer jobs."""
+    """A page ends with its oldest job, even if an older transaction than newer jobs' brought it."""
     late = db.bare()
     early = db.enqueue(2, conn=late)
     between = db.enqueue(2)

@@ -1,4 +1,4 @@
-"""Memory in PostgreSQL: its ring, what follows finished jobs, and signals in transactions that stay open."""
+"""Memory in PostgreSQL: its ring, what follows finished jobs, and signals in open transactions."""
 
 from typing import Any
 
@@ -158,7 +158,10 @@ def test_memory_moves_with_its_job(db: Database) -> None:
 
 @pytest.mark.parametrize("move", [Move.COMPLETE, Move.DISCARD])
 def test_replacements_leave_no_timers(db: Database, move: Move) -> None:
-    """A unique job that is replaced again and again while it waits for ever leaves one timer, and none when it ends."""
+    """A unique job, replaced repeatedly while it waits for ever, leaves one timer.
+
+    It leaves none when it ends.
+    """
     order = Order(spec_of(unique=Unique(on_conflict="replace")), ["{}"], Keys(unique=["k"]))
     session = db.session()
     for _ in range(3):
@@ -191,7 +194,10 @@ def test_a_void_timer_takes_no_signals(db: Database) -> None:
 
 @pytest.mark.parametrize("before", ["awake", "asleep"])
 def test_a_signal_in_a_long_transaction(db: Database, before: str) -> None:
-    """It counts when it commits, also if the job looked, slept, and was compared meanwhile; and it locks nothing."""
+    """It counts when it commits, even if the job looked, slept, and was compared meanwhile.
+
+    And it locks nothing.
+    """
     holder = held(db)
     if before == "asleep":
         sleep_for_a_signal(db, holder)

@@ -1,4 +1,4 @@
-"""What jobs remember, and for what they wait: beside an old snapshot, in a dump, and in another cluster."""
+"""What jobs remember, and what they wait for: beside old snapshots, in dumps, in another cluster."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
@@ -66,7 +66,7 @@ def known(db: Database, job: JobId) -> list[str]:
 
 
 def goes_on(db: Database, job: JobId, value: str) -> None:
-    """The job has been told what it waits for: it runs, remembers its step, and takes the signal once."""
+    """Once told what it waits for, the job runs, remembers its step, and takes the signal once."""
     session = db.session()
     assert db.own.run(db.store.stage(100)).staged == 1
     [claimed] = db.claim(session)
@@ -114,7 +114,10 @@ def test_beside_an_old_snapshot(db: Database, held: Raw) -> None:
 
 @pytest.mark.parametrize("when", ["before", "between"])
 def test_a_dump(db: Database, elsewhere: str, monkeypatch: pytest.MonkeyPatch, when: str) -> None:
-    """It has the memory of jobs that wait and that have finished, where rings turn: before it has its locks, and in the round before."""
+    """It has the memory of waiting and of finished jobs, where rings turn.
+
+    They turn before the dump has its locks, and in the round before.
+    """
     told, waits = asleep(db, 2)
     [done] = asleep(db, 1)
     db.own.run(db.store.retry([done]))
@@ -145,7 +148,7 @@ def test_a_dump(db: Database, elsewhere: str, monkeypatch: pytest.MonkeyPatch, w
 
 @CLUSTERS
 def test_another_cluster(db: Database, *, clone: bool) -> None:
-    """Signals and waits find each other by its numbers, those that had not and those that come, and are compared once."""
+    """Signals and waits, unmatched or new, find each other by its numbers and are compared once."""
     told, waits = asleep(db, 2)
     db.own.run(db.store.stage(100))
     db.own.run(db.store.memory.signal(told, "go", "1", None))
@@ -158,7 +161,7 @@ def test_another_cluster(db: Database, *, clone: bool) -> None:
 
 
 def between(operation: Operation[T], act: Callable[[], object]) -> Operation[T]:
-    """The same operation, in a database where something else is done before each of its further statements."""
+    """The same operation, where something else happens before each of its further statements."""
 
     def steps() -> Steps[T]:
         inner = operation.steps
@@ -177,7 +180,7 @@ def between(operation: Operation[T], act: Callable[[], object]) -> Operation[T]:
 
 @CLUSTERS
 def test_another_cluster_that_is_not_idle(db: Database, *, clone: bool) -> None:
-    """A signal is compared that had not been, though other transactions end while the logs are anchored."""
+    """An uncompared signal is compared, though other transactions end as the logs are anchored."""
     [told] = asleep(db, 1)
     db.own.run(db.store.stage(100))
     db.own.run(db.store.memory.signal(told, "go", "1", None))

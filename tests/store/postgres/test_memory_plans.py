@@ -1,4 +1,4 @@
-"""How PostgreSQL executes the statements about memory: they read the rows of their jobs, however many others sleep.
+"""How PostgreSQL executes memory statements: they read their jobs' rows, however many others sleep.
 
 In the tables are jobs that wait for signals, each with a step behind it; with statistics about
 them, and without.
@@ -201,7 +201,7 @@ def test_falling_asleep(asleep: Database) -> None:
 
 
 def test_the_ring(asleep: Database) -> None:
-    """Copying reads the table that is left, and makes a few probes for each row, in a long conversation too."""
+    """Copying reads the table that is left, with few probes per row, even in long conversations."""
     db = asleep
     db.sql(CONVERSATION, held(db)["job"], LONG)
     db.sql(rings.MEMORY_TURN.text)

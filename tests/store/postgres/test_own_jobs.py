@@ -20,7 +20,7 @@ pytestmark = pytest.mark.parametrize("store_url", ["postgres"], indirect=True)
 
 
 def test_workers_beside_a_test(store: Store, connection: Connection) -> None:
-    """Cursors move past an open test: it goes on with its own jobs, and workers with theirs, without waiting."""
+    """Cursors move past an open test: it and workers go on with their own jobs, without waiting."""
     worker = open_session(store, connection)
     transaction = store.transaction()
     transaction.connection.execute("SET LOCAL lock_timeout = '1ms'")

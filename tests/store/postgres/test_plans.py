@@ -334,7 +334,7 @@ def test_counting(filled: Database) -> None:
 
 
 def test_without_the_settings_the_backlog_is_sorted(db: Database) -> None:
-    """The mutant: the same claim as the planner would like it, so that the checks above mean something."""
+    """The mutant: the claim as the planner would like it, so that the checks above have meaning."""
     db.enqueue(ROWS // 2)
     db.sql("ANALYZE")
     session = db.session()

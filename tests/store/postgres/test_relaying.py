@@ -20,7 +20,7 @@ IN_TRANSACTION = (
 
 
 class Taken:
-    """Hands jobs over into a list; calls `first` before the last look, and `then` with the jobs in hand."""
+    """Hands jobs over into a list; calls `first` before the last look, `then` with jobs in hand."""
 
     def __init__(
         self, *, first: Callable[[], object] | None = None, then: Callable[[], object] | None = None
@@ -75,7 +75,7 @@ def test_a_relay_that_was_cut_off_sends_nothing(db: Database) -> None:
 
 
 def test_a_frozen_relay_holds_nothing_for_long(db: Database) -> None:
-    """The server ends the transaction of a relay that takes longer than it may; the jobs have kept their order."""
+    """The server ends the transaction of a relay that takes too long; the jobs keep their order."""
     jobs = db.enqueue(3)
     successor = Taken()
 
@@ -92,7 +92,7 @@ def test_a_frozen_relay_holds_nothing_for_long(db: Database) -> None:
 
 
 def test_a_slow_target_has_its_time(db: Database) -> None:
-    """The server waits for as long as the target may take, though it ends idle transactions sooner elsewhere."""
+    """The server allows the target its time, though it ends idle transactions sooner elsewhere."""
     db.enqueue(3)
     db.own.raw().execute("SET idle_in_transaction_session_timeout = '50ms'")
     idle = f"{IN_TRANSACTION} AND clock_timestamp() - state_change > interval '0.2 s'"
@@ -100,7 +100,7 @@ def test_a_slow_target_has_its_time(db: Database) -> None:
 
 
 def test_a_late_transaction_comes_when_it_commits(db: Database) -> None:
-    """Beside jobs that could not be handed over, too: these keep their order, and none is handed over twice."""
+    """Jobs beside it that could not be handed over keep their order; none is handed over twice."""
     late = db.bare()
     late.execute("SELECT pg_current_xact_id()")
     slow = db.enqueue(2, conn=late)
@@ -118,7 +118,7 @@ def test_a_late_transaction_comes_when_it_commits(db: Database) -> None:
 def test_a_lock_before_the_first_write_keeps_the_order_of_a_key(
     db: Database, *, locked: bool
 ) -> None:
-    """Of transactions that overlap, the one that wrote first comes first; with a lock before, the one that had it."""
+    """Of overlapping transactions the first writer comes first; with a lock before, its holder."""
     later, sooner = db.bare(), db.bare()
     first_of_all = "SELECT pg_advisory_xact_lock(4711)" if locked else "SELECT pg_current_xact_id()"
     if not locked:

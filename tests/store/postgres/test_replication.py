@@ -1,4 +1,4 @@
-"""Logical replication: a queue goes on in a database with a publication, and the doctor says what it means."""
+"""Logical replication: with a publication a queue goes on, and the doctor says what that means."""
 
 import pytest
 

@@ -118,7 +118,10 @@ def test_a_worker_that_was_moved_claims_nothing(db: Database) -> None:
 @CLUSTERS
 @pytest.mark.parametrize("ring", ["log", "cursor"])
 def test_a_worker_that_was_moved_tidies_nothing(db: Database, ring: str, *, clone: bool) -> None:
-    """Nor does it turn rings or copy leased rows: they would count as restored, and new jobs before them, too."""
+    """Nor does it turn rings or copy leased rows.
+
+    They would count as restored, and so would new jobs before them.
+    """
     session = db.session()
     _, running = db.enqueue(2)
     db.settle(session, db.claim(session, 1))

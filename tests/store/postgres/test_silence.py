@@ -1,4 +1,4 @@
-"""When a session counts as silent: not while the server was down, and at the same cost beside dead rows."""
+"""When a session counts as silent: not while the server was down; dead rows add no cost."""
 
 from contextlib import closing
 

@@ -1,4 +1,4 @@
-"""Task lanes on PostgreSQL: several workers that make the same one, and what they cost when they are idle."""
+"""Task lanes on PostgreSQL: several workers that make the same lane, and the cost of idle ones."""
 
 import pytest
 

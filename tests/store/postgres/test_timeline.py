@@ -83,7 +83,7 @@ def test_what_is_there_is_settled(db: Database) -> None:
 
 
 def test_the_survivors_have_time(db: Database) -> None:
-    """Sessions of before are silent since the first new one was opened, and not since their last sign."""
+    """Earlier sessions are silent since the first new one opened, and not since their last sign."""
     db.enqueue(1)
     old = db.session(timeout=1.0)
     assert len(db.claim(old)) == 1

@@ -1,4 +1,4 @@
-"""Transfers beside workers: what moves on between two statements of a mover stays, or leaves as it was."""
+"""Transfers beside workers: what moves between a mover's statements stays, or leaves as it was."""
 
 from collections.abc import Callable
 
@@ -25,7 +25,7 @@ def store_url(postgres_url: str) -> str:
 def beside(
     operation: Operation[object], number: int, act: Callable[[], object]
 ) -> Operation[object]:
-    """The same operation, and before its statement of this number something is done by another connection."""
+    """The same operation, with an act of another connection before its statement of this number."""
 
     def steps() -> Steps[object]:
         inner, asked = operation.steps, 0
@@ -44,7 +44,7 @@ def beside(
 
 
 def afterwards(operation: Operation[object], act: Callable[[], object]) -> Operation[object]:
-    """The same operation, and what is done when its statements have run, and before its transaction ends."""
+    """The same operation, with an act between its statements and the end of its transaction."""
 
     def steps() -> Steps[object]:
         yield from operation.steps

@@ -627,7 +627,7 @@ def test_all_keys_of_a_page_change_at_once(db: Database) -> None:
 def store_many(
     db: Database, order: Order, before: Statement, meanwhile: Callable[[], object]
 ) -> tuple[Raw, Thread, list[Enqueued]]:
-    """Store many jobs as a transaction of Rota's own, which stays open; something happens before a statement."""
+    """Store many jobs in a transaction of Rota's own that stays open, acting before a statement."""
     own, stored, pending = db.connect(), list[Enqueued](), [meanwhile]
     raw = own.raw()
     raw.execute("BEGIN")

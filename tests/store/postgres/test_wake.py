@@ -41,7 +41,7 @@ CALLS = re.compile(r"pg_\w+\((?:7682001|'rota'), [^;]*?\)\)")
 
 
 def test_the_wake_is_the_same_everywhere() -> None:
-    """All statements that wake have one text for it, or the other one, and `rota.enqueue()` makes the same calls."""
+    """All statements that wake share one of two texts; `rota.enqueue()` makes the same calls."""
     told = {
         file: " ".join(file.read_text(encoding="utf-8").split()) for file in FOLDER.rglob("*.sql")
     }
@@ -117,7 +117,7 @@ def test_each_set_of_tasks_has_its_own(db: Database, wakers: list[PostgresWaker]
 
 
 def test_the_watch_is_handed_on(db: Database, wakers: list[PostgresWaker]) -> None:
-    """Whichever has work in plenty wakes one of the others, until all have; then producers notify no more."""
+    """A worker with work in plenty wakes another, until all have; then producers notify no more."""
     left = list(wakers)
     while left:
         assert left[0].busy()

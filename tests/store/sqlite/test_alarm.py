@@ -177,7 +177,10 @@ class Sleeps(Alarm):
 
 
 def test_pauses(tmp_path: Path) -> None:
-    """They grow where nothing happens, are tiny after a write, short after the bell, and never longer than asked for."""
+    """They grow while nothing happens, are tiny after a write, and short after the bell.
+
+    They are never longer than asked for.
+    """
     pauses = Pauses(str(tmp_path))
     none, write, bell = Sound.NONE, Sound.WRITE, Sound.BELL
     pauses.alarm = alarm = Sleeps([none] * 20 + [write, none, none, write, bell, none, none])
@@ -193,7 +196,7 @@ def test_pauses(tmp_path: Path) -> None:
 
 
 def test_rests(tmp_path: Path) -> None:
-    """Where there is much that means nothing, they grow; where nothing is written, they are short again."""
+    """They grow where many writes mean nothing, and are short again where nothing is written."""
     pauses = Pauses(str(tmp_path))
     pauses.alarm = alarm = Sleeps([Sound.WRITE, Sound.NONE] * 20 + [Sound.NONE] * 30)
     for _ in range(20):

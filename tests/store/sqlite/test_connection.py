@@ -231,7 +231,7 @@ def test_a_long_transaction_kills_no_worker(
 
 
 def test_a_clock_that_was_set_back(store: SqliteStore, connection: SqliteConnection) -> None:
-    """A sign of life from the future is none: a dead worker is missed all the same, a living one is not."""
+    """A sign of life from the future is none: a dead worker is still missed, but no living one."""
     dead = open_session(store, connection, timeout=0.05)
     [job] = enqueue(store, connection)
     claim(store, connection, dead)

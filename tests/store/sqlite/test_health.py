@@ -121,7 +121,7 @@ with Rota(sys.argv[1]) as app:
     bool(UNPRIVILEGED) and shutil.which("setpriv") is None, reason="root, no setpriv"
 )
 def test_what_may_only_be_read(store: SqliteStore) -> None:
-    """A process that may not write the file knows that, so that its dashboard offers nothing to be done."""
+    """A process that may not write the file knows that, so that its dashboard offers no actions."""
     file = Path(store.path)
     answers = []
     for folder, mode in ((0o777, 0o666), (0o777, 0o444), (0o555, 0o666)):

@@ -1,4 +1,4 @@
-"""The statements through which every job passes: many jobs in few rows, and connections that check no constraints."""
+"""The statements of every job: many jobs in few rows, and connections that check no constraints."""
 
 import json
 import sqlite3
@@ -91,7 +91,7 @@ def test_what_is_not_checked_is_right(store: SqliteStore, connection: SqliteConn
 
 
 def test_who_checks_nothing(store: SqliteStore) -> None:
-    """Only the connections through which each job passes do without constraints; users' transactions have them."""
+    """Only the connections that every job uses lack constraints; users' transactions have them."""
     for purpose in ("", "upkeep", *HOT):
         with closing(store.connect(purpose)) as connection:
             enqueue(store, connection)
@@ -142,7 +142,7 @@ def test_a_rescue_between_look_and_end(
 def test_a_callers_connection_that_has_begun_nothing(
     store: SqliteStore, connection: SqliteConnection
 ) -> None:
-    """It has the file from before the look at the lease, so that no rescue comes between that and the end."""
+    """It has the file from before the look at the lease to the end, so no rescue comes between."""
     session, [job] = running(store, connection)
     refused: list[str] = []
     with closing(sqlite3.connect(store.path)) as driver:

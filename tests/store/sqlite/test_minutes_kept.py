@@ -34,7 +34,10 @@ def minutes(connection: SqliteConnection) -> list[tuple[str, int]]:
 
 
 def test_the_oldest_minute_goes(store: SqliteStore, connection: SqliteConnection) -> None:
-    """When a new one comes, a week later; the row of a queue in which nothing happens stays for the next difference."""
+    """It goes when a new minute comes, a week later.
+
+    The row of a queue in which nothing happens stays for the next difference.
+    """
     enqueue(store, connection, 1, queue="quiet")
     connection.run(store.history.record())
     connection.database().execute("UPDATE rota_count SET jobs = 0")

@@ -129,7 +129,7 @@ def test_chunks_keep_all_args_in_order() -> None:
 def test_totals_of_pruned_jobs_are_forgotten(
     store: SqliteStore, connection: SqliteConnection
 ) -> None:
-    """Pruning jobs leaves no rows of the totals behind for the moments at which they expired, but how many ever ended."""
+    """Pruned jobs leave no totals by moment of expiry behind, only how many jobs ever ended."""
     session, jobs = running(store, connection, 3)
     batch = [
         settlement(job, Move.COMPLETE, keep=keep)

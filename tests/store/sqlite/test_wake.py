@@ -1,4 +1,4 @@
-"""Waking within a process, by flags, without a look at the file; and from outside, by what is written to it."""
+"""Waking within a process by flags, without a look at the file; from outside by writes to it."""
 
 import sys
 import threading
@@ -34,7 +34,7 @@ def store(tmp_path: Path) -> SqliteStore:
 
 @pytest.fixture
 def apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads know no more of each other than processes do, and never look unless they hear something."""
+    """Threads know each other no better than processes do, and look only if they hear something."""
     for flags in (WORKERS, WAITERS):
         monkeypatch.setattr(flags, "wake", lambda _: None)
     for pause in ("SHORTEST", "LONGEST"):
@@ -117,7 +117,7 @@ def test_a_caller_hears_another_process(store: SqliteStore) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")
 def test_a_commit_rings(store: SqliteStore) -> None:
-    """An enqueue, a settlement and the end of a transaction say when they are done; a claim means nothing to others."""
+    """Enqueues, settlements and ended transactions ring once done; a claim concerns nobody else."""
     alarm = Alarm(f"{store.path}-wal", f"{store.path}{SUFFIX}")
     with closing(store.connect()) as connection, closing(alarm):
         session, [job] = running(store, connection)

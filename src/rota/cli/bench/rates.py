@@ -267,7 +267,9 @@ def spread(
     turns: int,
     **where: Unpack[Where],
 ) -> None:
-    """Handlers per second on a local cluster of two processes, next to bare tasks of its engine's, alone and in bundles.
+    """Handlers per second on a local cluster of two processes, next to its engine's bare tasks.
+
+    The bare tasks run alone and in bundles.
 
     Needs rota[dask] and rota[ray].
 
@@ -357,7 +359,7 @@ def flow(
     held: tuple[bool, ...],
     **where: Unpack[Where],
 ) -> None:
-    """Maps of many jobs with a job that waits for them, next to the same jobs without a flow; and a chain.
+    """Maps of many jobs and a job that awaits them, beside the same jobs without flow; and a chain.
 
     \b
     Examples:

@@ -39,7 +39,7 @@ def check_transactions(**kwargs: Any) -> list[CheckMessage]:
 
 
 def check_database(databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
-    """The tables, where the database is to be looked at; not before `manage.py migrate`, which makes them."""
+    """The tables, where the database is checked; not before `manage.py migrate` makes them."""
     del kwargs
     alias = default_alias()
     if alias not in (databases or ()) or sys.argv[1:2] == ["migrate"]:

@@ -91,7 +91,7 @@ def _send(event: JobSettled, began: datetime, raised: BaseException | None) -> N
 
 
 def _handling(raised: BaseException | None, call: Callable[[], object]) -> None:
-    """Call inside of the `except` of this error: Django's receiver logs the error that is being handled."""
+    """Call inside of the `except` of this error: Django's receiver logs the error being handled."""
     if raised is None:
         call()
         return

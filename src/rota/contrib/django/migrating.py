@@ -78,7 +78,7 @@ class RotaTables(Operation):
             schema_editor.execute("PRAGMA journal_mode = WAL", params=None)
 
     def database_backwards(self, app_label: str, schema_editor: Any, *states: Any) -> None:
-        """Remove the tables, at the first migration; else leave them, since older code works with them."""
+        """Remove the tables at the first migration; else leave them: older code works with them."""
         del states
         alias = schema_editor.connection.alias
         if self.first and _meant(alias, app_label):

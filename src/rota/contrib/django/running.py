@@ -130,7 +130,7 @@ class Runnable(AppTask[..., Any, Any]):
 
 
 class NamedArgs(ArgsCodec):
-    """Reads and writes args by place and by name, and tells their names: those that Django's function has."""
+    """Reads and writes args by place and by name, and tells their names in Django's function."""
 
     def __init__(self, handler: Callable[..., Any], task: Task) -> None:
         super().__init__(handler, task.module_path, context=Context)

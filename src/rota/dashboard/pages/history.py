@@ -1,4 +1,4 @@
-"""What happened in the last hour, day or week: three charts and the table behind them, of a queue or of all."""
+"""What happened in the last hour, day or week in one queue or all: three charts and their table."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -11,7 +11,7 @@ from rota.model.history import HistoryPoint, step_of
 
 
 class Span(NamedTuple):
-    """How far back, and how long each point lasts, in minutes: so long that there are no more than 300."""
+    """How far back, and how long each point lasts, in minutes: so that there are at most 300."""
 
     title: str
     minutes: int

@@ -18,7 +18,7 @@ SHOWN = 50
 
 
 def workers(call: Call) -> Page:
-    """The workers that have not stopped, in the order in which they came, from the one that follows `after`."""
+    """The workers that have not stopped, in order of arrival, from the one that follows `after`."""
     asked = fields(call.request.query, "after")
     database = call.app.database
     sessions = database.run(database.store.workers())

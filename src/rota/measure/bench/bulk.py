@@ -1,4 +1,4 @@
-"""How fast is `enqueue_many`, next to a bare COPY of the same bytes, and where half of the keys are taken?"""
+"""How fast is `enqueue_many` beside a bare COPY of the same bytes, and with half the keys taken?"""
 
 import time
 from collections.abc import Callable, Mapping

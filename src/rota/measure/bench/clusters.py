@@ -1,4 +1,4 @@
-"""Clusters for a benchmark, on this machine: two processes that run handlers, and what they run without Rota."""
+"""A benchmark's local clusters: two processes that run handlers, and what they run without Rota."""
 
 import os
 import secrets

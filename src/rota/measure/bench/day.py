@@ -28,13 +28,13 @@ MOST = 1.5
 """How much more a statement may cost after the day."""
 
 FEW_BLOCKS = 25
-"""Blocks that do not count as more: an index of a day has a level or two more than an empty one, for each session."""
+"""Blocks that do not count as more: a day adds a level or two to an index, for each session."""
 
 SHORT = 0.25
 """Milliseconds that do not count as more."""
 
 PASSES = 4
-"""How often a worker's turn is examined in each state; the first run of each fills caches and is left out."""
+"""How often a worker's turn is examined per state; each first run fills caches and is left out."""
 
 LONGEST = 30.0
 """Seconds after which the rings should have been emptied that the day has filled."""

@@ -21,7 +21,7 @@ LASTING = re.compile(
     r"^(LISTEN|LOCK|TRUNCATE)|setval\('rota.\w+_(turn|begun)'|pg_sleep|advisory_(lock_shared|unlock_all)"
 )
 SEGMENT = re.compile(r"_\d$")
-"""Ends the name of a statement that there is for each segment of the log: together they are one statement."""
+"""Ends the names of statements that each log segment has: together they are one statement."""
 
 BEGIN = {
     Begin.READING: None,

@@ -37,7 +37,10 @@ NOTES = (
 
 
 class Took(NamedTuple):
-    """Seconds from the moment when jobs were there: to the settlement of all but the last, and of all; and to store them."""
+    """Seconds to settle all jobs but the last, to settle all, and to store them.
+
+    The first two count from the moment when the jobs were there.
+    """
 
     members: float
     all: float
@@ -53,7 +56,7 @@ def flow(
     held: Sequence[bool],
     progress: Progress,
 ) -> Result:
-    """Run fans of each size and a chain beside bare jobs, in turns, on one database for each way to hold."""
+    """Run fans of each size and a chain beside bare jobs, in turns, a database per way to hold."""
     runs: dict[str, Figures] = {}
     bars: dict[str, dict[str, float]] = {}
     for hold in held:

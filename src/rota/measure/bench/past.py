@@ -32,7 +32,7 @@ from rota.model.unique import Unique
 from rota.terminal.progress import Progress
 
 PARTS = 6
-"""In which it is made, so that ids of all states are mixed; as many as the ring of finished jobs has segments."""
+"""It is made in parts, to mix ids of all states: one per segment of the ring of finished jobs."""
 
 QUEUES = 8
 TASKS = 5

@@ -1,4 +1,4 @@
-"""The statements of `past`: jobs that have finished, what counts them, and what happened in each minute."""
+"""The statements of `past`: finished jobs, what counts them, and what happened in each minute."""
 
 from typing import LiteralString
 

@@ -71,7 +71,7 @@ def _run(
 
 
 class _Watch:
-    """Notes when a worker has begun, and when it has written last: by the clock, and its processor time."""
+    """Notes when a worker began and when it last wrote: by the clock, and its processor time."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -90,7 +90,7 @@ class _Watch:
 
 
 def _in_order(url: str, stream: str, jobs: int, keys: int) -> bool:
-    """Whether all messages are there once, and the messages of each key in the order of their enqueue."""
+    """Whether all messages are there once, and those of each key in the order of their enqueue."""
     import msgspec
     import redis
 

@@ -78,7 +78,7 @@ def _run(
 
 
 class _Watch:
-    """Notes when a worker has begun, and when it has written last: by the clock, and its processor time."""
+    """Notes when a worker began and when it last wrote: by the clock, and its processor time."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress

@@ -14,7 +14,7 @@ from rota.terminal.progress import Progress
 from rota.worker.executors.cluster import MOST, SPAN
 
 LONGEST = 5.0
-"""Seconds that the handlers of a run take at the most, without anything around them; if need be there are fewer jobs."""
+"""Seconds that a run's handlers alone take at the most; if need be, there are fewer jobs."""
 
 ALONE = 2000
 """So many calls are made by a task each at the most: that takes long, and more have the same rate."""
@@ -39,7 +39,7 @@ def spread(
     turns: int,
     progress: Progress,
 ) -> Result:
-    """Make calls that take so many milliseconds by bare tasks and by Rota's jobs on one cluster, in turns."""
+    """Make calls of so many milliseconds by bare tasks and Rota's jobs on one cluster, in turns."""
     runs: dict[str, Figures] = {}
     bars: dict[str, dict[str, float]] = {"bare engine": {}, "bare, in bundles": {}, "Rota": {}}
     every = [one / 1000 for one in takes]

@@ -87,7 +87,7 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """How long the load lasts and how heavy it is; times in seconds, `warm_up` before the first sample."""
+    """How long and how heavy the load is; times in seconds, `warm_up` before the first sample."""
 
     seconds: float
     rate: float

@@ -17,7 +17,7 @@ PURPOSE = "dashboard"
 def watch(
     app: Rota, observer: Observer, viewers: int, seconds: float, progress: Progress
 ) -> Figures:
-    """Keep the overview open so many times, as browsers do by server-sent events, and count processor time.
+    """Keep so many overviews open, as browsers do by server-sent events, and count processor time.
 
     Returns what the server's processes use for it, where they can be seen, and this process, in
     percent of a core.

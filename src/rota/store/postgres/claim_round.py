@@ -83,7 +83,7 @@ class Visit:
         self.left = deque(part for part in self.left if part.key_lanes or part.lane not in gone)
 
     def pass_by(self) -> None:
-        """The part that was visited last is of a queue that has no room now: the next claim may look there."""
+        """The part visited last is of a queue without room now: the next claim may look there."""
         if self._part is not None:
             self.passed.append(self._part)
 

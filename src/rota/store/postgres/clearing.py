@@ -29,7 +29,7 @@ TALLY_COUNTED = sql("rings/tally_counted")
 
 
 class Known(NamedTuple):
-    """Since when this process knows a table to be clear, on its own clock; TRUNCATE gives a table a new file."""
+    """Since when, by its clock, this process knows a table clear; TRUNCATE gives it a new file."""
 
     file: int
     since: float

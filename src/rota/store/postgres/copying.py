@@ -1,4 +1,4 @@
-"""Rows for a COPY into the log, in text format, made block by block while the server stores those before."""
+"""Text-format rows for a COPY into the log, made in blocks while the server stores earlier ones."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -27,11 +27,12 @@ WAKE_ONE = sql("flows/wake")
 LOCK_WAIT = sql("tidy/lock_wait")
 
 PATIENCE = "10ms"
-"""How long a decider waits for a lock. A caller may hold one for as long as its transaction is open, and deciders settle, stage and
-rescue as well."""
+"""How long a decider waits for a lock. A caller may hold one for as long as its transaction is
+open, and deciders settle, stage and rescue as well.
+"""
 
 HELD = 100
-"""So many nodes are tried one by one, where others hold locks; the rest is looked at later without a try."""
+"""Nodes tried one by one, where others hold locks; the rest is looked at later without a try."""
 
 
 class PostgresGround:
@@ -100,7 +101,7 @@ def ground_of(keep: Mapping[str, float] | None = None) -> Steps[PostgresGround]:
 
 
 def decide(ground: PostgresGround, nodes: Sequence[NodeId]) -> Steps[tuple[Decided, list[NodeId]]]:
-    """Decide; and which nodes could not be decided, because other transactions hold what it would lock."""
+    """Decide; and the nodes left undecided, where other transactions hold what it would lock."""
     try:
         return (yield from deciding.decide(ground, nodes)), []
     except LockTimeout:

@@ -32,7 +32,10 @@ ATTEMPT_UNDO = sql("enqueue/attempt_undo")
 def place_many(
     spec: JobSpec, unique: Unique, wanted: Wanted, until: datetime | None, found: Found
 ) -> Steps[None]:
-    """Store jobs with different keys, as far as nobody comes in between; what became of these is in `found` then."""
+    """Store jobs with different keys, as far as nobody comes in between.
+
+    What became of these is in `found` then.
+    """
     held = found if unique.on_conflict == OnConflict.SKIP else Found(found.jobs)
     for chunk in wanted.chunks():
         [(keys, jobs)] = yield KEYED_HELD(task=spec.task, keys=json_keys(chunk))
@@ -73,7 +76,7 @@ def _append(spec: JobSpec, wanted: Wanted) -> Steps[None]:
 
 
 def _replace(spec: JobSpec, wanted: Wanted, found: Found) -> Steps[bool]:
-    """Replace the jobs of these keys that have not started, if all stay as they are seen; whether they did."""
+    """Replace these keys' jobs that have not started, if all stay as seen; whether they did."""
     yield ATTEMPT_BEGIN()
     [(places, jobs, entries, segment, changed, _)] = yield KEYED_REPLACE_MANY(
         task=spec.task,

@@ -36,5 +36,5 @@ QUEUES_USED = sql("claim/queues_used")
 
 
 def in_use(wanted: Sequence[str]) -> Steps[list[str]]:
-    """Those of the queues with these names and patterns that may have something to claim, each once, in their order."""
+    """Queues of these names and patterns that may have jobs to claim, each once, in their order."""
     return (yield from queue_names.in_use(wanted, QUEUE_NAMES, QUEUES_USED))

@@ -44,7 +44,7 @@ LISTS = {
     sql("jobs/list_waiting"): {State.SCHEDULED, State.RETRYABLE},
     LIST_AVAILABLE: {State.AVAILABLE},
 }
-"""In the order in which they are asked, the cheapest first: each looks no further than the ones before it found enough."""
+"""In the order of asking, cheapest first: none looks beyond where earlier ones found enough."""
 
 OF_SUBJECT = {
     LIST_SUBJECT: {State.AVAILABLE, State.RUNNING, State.SCHEDULED, State.RETRYABLE},
@@ -96,7 +96,7 @@ def list_jobs(wanted: JobFilter) -> Steps[list[JobRecord]]:
 
 @operation(Begin.SNAPSHOT)
 def count_listed(wanted: JobFilter) -> Steps[int]:
-    """How many jobs a listing has: those of its statements, which then need not read what is shown of a job."""
+    """How many jobs a listing has, by its statements, which need not read what it shows of jobs."""
     params = _params(wanted)
     found = 0
     for listing in (yield from _listings(wanted)):

@@ -1,4 +1,4 @@
-"""Links of chains: decided in the transaction that ends their job, which then costs one commit instead of four.
+"""Links of chains, decided in the transaction that ends their job: one commit instead of four.
 
 To look before the commit is right where nobody else can arrive at the node, and where what waits
 for it waits for nothing else: then this transaction sees all there is to see. Whatever it leaves

@@ -1,4 +1,4 @@
-"""Segments of finished jobs that were left: emptied, or first relieved of the few jobs that are kept long.
+"""Segments of finished jobs that were left: emptied, or first relieved of the few jobs kept long.
 
 A segment can be emptied when the retention of all its jobs is over. One job in a thousand that is
 kept for a month would keep all others there, and soon all segments. So where at most a quarter of a

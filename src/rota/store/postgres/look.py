@@ -1,4 +1,4 @@
-"""What there is to do, most often in one statement: an idle worker asks for nothing else, when it is its turn.
+"""What there is to do, mostly in one statement: an idle worker whose turn it is asks nothing else.
 
 As with a claim, most of its cost is to begin. So it reads one segment of the log, where nothing is
 in the others; what lies in holes, in other segments or in key lanes is asked for only where there

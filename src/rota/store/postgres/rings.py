@@ -53,8 +53,9 @@ CURSOR_SIZE = 2 * 1024 * 1024
 each lane that gave jobs to a claim."""
 
 CURSOR_SIZE_OF_LANE = 400
-"""The same for each plain lane, where these make more: four times what the entry of each takes. A ring that
-turned as soon as its entries were copied would never rest."""
+"""The same for each plain lane, where these make more: four times what the entry of each takes. A
+ring that turned as soon as its entries were copied would never rest.
+"""
 
 LEASE_SIZE = 512 * 1024
 """Bytes from which on the current table of the leases is left: dead rows take no more than that."""
@@ -70,7 +71,7 @@ NOTE_SIZE = 16 * 1024 * 1024
 """Bytes from which on the current table of the notes is left."""
 
 MEMORY_SIZE = 16 * 1024 * 1024
-"""Bytes from which on the current table of the memory is left, if they are twice what was copied there."""
+"""Bytes at which the memory's current table is left, if they are twice what was copied there."""
 
 LIMIT_SIZE = 1024 * 1024
 """Bytes from which on the current table of what started under a rate is left."""
@@ -82,8 +83,9 @@ FINISHED_AGE = 6 * 3600.0
 """Seconds for which a segment of finished jobs is the current one: four of them span a day."""
 
 HISTORY_AGE = 2 * 86400.0
-"""Seconds for which a segment of the history is the current one: with the one that is emptied, five of them
-always have seven days."""
+"""Seconds for which a segment of the history is the current one: with the one that is emptied, five
+of them always have seven days.
+"""
 
 COPY_FORWARD = 2000
 """Leased rows that are copied forward at most: a segment with more of them waits."""

@@ -112,7 +112,7 @@ def _settle(session: SessionId, completed: Completions) -> Steps[Settled]:
 
 
 def _link(query: Query, node: NodeId) -> Operation[Settled | None]:
-    """Settle the job of a node, which may be a link of a chain: then what follows is released with it."""
+    """Settle the job of a node; if it is a link of a chain, what follows is released with it."""
     from rota.store.postgres.links import decided, links  # here: few processes need its statements
 
     def read(found: Sequence[Rows]) -> Settled | None:
@@ -215,7 +215,7 @@ def settle_in_steps(
 def _decide_links(
     settlements: Iterable[Settlement], completions: Iterable[Completions]
 ) -> Steps[list[NodeId]]:
-    """Decide of the nodes that one of these jobs ends, and nobody else can; not in a caller's transaction."""
+    """Decide of nodes that one of these jobs alone can end, but not in a caller's transaction."""
     came = arrivals(settlements, completions)
     if came is None or (yield from surroundings()).inside:
         return []

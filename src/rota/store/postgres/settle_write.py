@@ -87,7 +87,7 @@ def came_back(ends: Iterable[tuple[str, str | int]]) -> Steps[None]:
 
 
 def died(ends: Iterable[tuple[str, str | int]], count: int = 1) -> Steps[None]:
-    """Say to nodes that jobs have ended in a state; the nodes are given as numbers or as headers have them."""
+    """Tell nodes that jobs ended in a state; nodes are given as numbers or as headers have them."""
     counts: dict[NodeId, list[int]] = {}
     for state, node in ends:
         counts.setdefault(NodeId(int(node)), [0, 0, 0])[PLACES[State(state)]] += count

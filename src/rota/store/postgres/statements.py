@@ -13,7 +13,7 @@ CHUNK = 20_000
 
 
 def for_light_work(name: str) -> tuple[Statement, ...]:
-    """A statement that reads one segment of the log, for each of them; its file names the first one `log_0`.
+    """A statement that reads one log segment, for each segment; its file names the first `log_0`.
 
     In a generic plan all segments are opened whatever is read: to begin costs more than the work
     where there is little.

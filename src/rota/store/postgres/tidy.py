@@ -39,7 +39,7 @@ PRUNE_BATCHES = 20
 """Such transactions in one round; the next round goes on."""
 
 LOOKS = 5
-"""How often a round looks at the locks of the tables that it would empty, a twentieth of a second apart."""
+"""How often a round looks at the locks of tables it would empty, a twentieth of a second apart."""
 
 RESTORED = sql("tidy/restored")
 LOCK_WAIT = sql("tidy/lock_wait")
@@ -80,7 +80,7 @@ def tidy(clear: Clear) -> Steps[list[str]]:
 
 
 class Emptying(NamedTuple):
-    """How tables are emptied that a ring has left; `clear` moves what counts in them, some time before."""
+    """How tables left by a ring are emptied; `clear` moves what counts there, some time before."""
 
     tables: tuple[str, ...]
     empty: Operation[list[str]]

@@ -51,8 +51,9 @@ FRESH = 1.0
 """Seconds for which a worker that names its queues by patterns goes on with those it has found."""
 
 FOR_NOTHING = 3
-"""Notifications `WITHIN` so many seconds after which a worker that has not the watch hears no more: to try for the
-watch costs as much as to hear of a few jobs."""
+"""Notifications `WITHIN` so many seconds after which a worker that has not the watch hears no more:
+to try for the watch costs as much as to hear of a few jobs.
+"""
 
 WITHIN = 1.0
 
@@ -63,7 +64,7 @@ RETRY = 1.0
 """Seconds between two attempts of a worker that hears no more to have the watch."""
 
 RARELY = 30.0
-"""The same for one that listens: it hears when the watch is handed on, and looks find out when it ends without a word."""
+"""The same for a listener, which hears when the watch is handed on; looks reveal a silent end."""
 
 
 def group(queues: Collection[str], tasks: Collection[str] | None) -> int:

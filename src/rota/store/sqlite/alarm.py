@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rota.store.sqlite.ear import Ear
 
 SHORT = 0.002
-"""Seconds up to which a sleep is not ended by writes: after one of them the commit is still under way."""
+"""Seconds up to which writes do not end a sleep: after one the commit is still under way."""
 
 
 class Sound(Enum):

@@ -79,7 +79,7 @@ def available(queues: Sequence[str], tasks: Collection[str] | None = None) -> St
 
 
 def _claimable(wanted: Sequence[str]) -> Steps[Rows]:
-    """The queues with these names and patterns that may have something, and whether they have key lanes."""
+    """Queues of these names and patterns that may have jobs, and whether they have key lanes."""
     return (yield CLAIM_QUEUES(queues=json_list((yield from in_use(wanted)))))
 
 

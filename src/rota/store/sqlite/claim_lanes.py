@@ -107,7 +107,7 @@ def candidates(rooms: Mapping[str, int], size: int, tasks: str | None = None) ->
 def _candidates(
     rooms: Mapping[str, int], size: int, most: int, used: str | None, tasks: str | None
 ) -> Steps[tuple[Found, bool]]:
-    """The candidates of so many lanes of each queue at the `most`, and whether there may be further lanes."""
+    """Candidates of up to `most` lanes of each queue, and whether there may be further lanes."""
     lanes: dict[int, list[_Lane]] = {}
     places: dict[int, int] = {}
     keys: dict[int, str] = {}
@@ -132,7 +132,7 @@ def _candidates(
 
 
 def open_lanes(queue: str, size: int, used: str | None, tasks: str | None) -> Steps[Rows]:
-    """Up to `size` lanes of a queue that may give jobs of these tasks, among those in use, or (`None`) all."""
+    """Up to `size` of a queue's lanes in use, or (`None`) all, that may give these tasks' jobs."""
     if used is None:
         return (yield CLAIM_LANES(queue=queue, size=size, tasks=tasks))
     return (yield CLAIM_LANES_USED(queue=queue, size=size, lanes=used, tasks=tasks))

@@ -242,7 +242,7 @@ class SqliteConnection:
                 deadline = self._wait(error, deadline)
 
     def _wait(self, error: sqlite3.Error, deadline: float) -> float:
-        """Pause before another try, up to a deadline, which begins with the first one; else raise Rota's error."""
+        """Pause before another try, until a deadline set at the first; else raise Rota's error."""
         deadline = deadline or time.monotonic() + self._patience
         if busy(error) and self._patient and time.monotonic() < deadline:
             time.sleep(random.uniform(0.0005, 0.004))  # noqa: S311 - no secret

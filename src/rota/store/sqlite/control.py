@@ -103,7 +103,7 @@ def delete_steps(jobs: Sequence[JobId], only: State | None = None) -> Steps[list
 
 
 def tell_nodes(rows: Rows, state: State | None = None) -> Steps[None]:
-    """Tell the nodes of flows of jobs that have ended, given as rows of id, queue, state, `keep_until` and node.
+    """Tell flows' nodes of ended jobs, given as rows of id, queue, state, `keep_until` and node.
 
     Those count that have ended; or all, in this state.
     """
@@ -119,7 +119,10 @@ def tell_nodes(rows: Rows, state: State | None = None) -> Steps[None]:
 
 
 def _without_kept(rows: Rows) -> Steps[Rows]:
-    """These jobs without those that a retry of their flow runs again, as rows of id, queue, state, `keep_until` and node."""
+    """These jobs without those that a retry of their flow runs again.
+
+    They are rows of id, queue, state, `keep_until` and node.
+    """
     ended = [
         row for row in rows if row[4] is not None and row[2] in {State.DISCARDED, State.CANCELLED}
     ]

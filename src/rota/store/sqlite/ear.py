@@ -1,4 +1,4 @@
-"""Hearing of writes to a file, and of a bell, by inotify. On Linux alone: elsewhere this module cannot be imported."""
+"""Hearing writes to a file, and a bell, by inotify; this module can be imported on Linux alone."""
 
 import os
 from contextlib import suppress
@@ -14,7 +14,7 @@ FEW = 1024
 
 
 class Ear:
-    """Hears of writes to a file, of the bell, which is another file that is read, and of other threads."""
+    """Hears of writes to a file, of the bell (reads of another file), and of other threads."""
 
     def __init__(self, file: str, bell: str) -> None:
         self._threads = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -43,7 +43,7 @@ class Ear:
         return self.wait(timeout)
 
     def heard(self) -> tuple[bool, bool, bool]:
-        """Whether the file was written to, whether the bell has rung, and whether one of the files is gone."""
+        """Whether the file was written to, the bell has rung, and one of the files is gone."""
         with suppress(BlockingIOError):
             os.eventfd_read(self._threads)
         writes, rings = _seen(self._writes), _seen(self._bell)

@@ -60,7 +60,7 @@ def _due(spec: JobSpec) -> JobSpec:
 
 
 def _single(spec: JobSpec, args: str) -> tuple[Query, Query]:
-    """What stores one job. It takes no list: the caches are cold after a flush, and a short road pays."""
+    """What stores one job. It takes no list: caches are cold after a flush; a short road pays."""
     state = _state(spec)
     return one_more(spec.queue, state), ENQUEUE_ONE(args=args, **_options(spec, state))
 

@@ -181,7 +181,7 @@ def _meet(
 
 
 def _leave_nodes(rows: Rows) -> Steps[None]:
-    """Jobs that were replaced, given as they were before, count as cancelled at the nodes of flows that they belonged to."""
+    """Replaced jobs, given as they were before, count as cancelled at their former flow nodes."""
     if members := [row for row in rows if row[4] is not None]:
         from rota.store.sqlite.control import tell_nodes  # here: few jobs are of flows
 

@@ -82,7 +82,7 @@ def arrived(came: Arrivals, empty: Sequence[NodeId] = ()) -> Steps[None]:
 
 
 def came_back(rows: Rows) -> Steps[None]:
-    """Jobs of nodes are retried by hand, given as rows of id, queue, the state in which each was, `keep_until` and node.
+    """Jobs of nodes are retried by hand, as rows of id, queue, former state, `keep_until` and node.
 
     They count for their nodes again where these have not ended.
     """

@@ -36,7 +36,7 @@ STANDING = sql("jobs/standing")
 WAITING = {State.SCHEDULED, State.RETRYABLE}
 
 MANY = 10_000
-"""Jobs that wait, from which on a bounded listing looks at all jobs by their ids: their index says nothing of ids."""
+"""Waiting jobs at which bounded listings read all jobs by id: their index says nothing of ids."""
 
 _ids = msgspec.json.Decoder(tuple[JobId, ...]).decode
 
@@ -70,7 +70,10 @@ def list_jobs(wanted: JobFilter) -> Steps[list[JobRecord]]:
 
 @operation(Begin.READING)
 def reach(wanted: JobFilter, most: int) -> Steps[Reach]:
-    """Where to look. What runs is not found by its id, nor are jobs by their time or their key, where these are few."""
+    """Where to look.
+
+    What runs is not found by its id, nor are jobs by their time or their key, where these are few.
+    """
     until = JobId(wanted.until)
     if wanted.subject is not None or wanted.state in WAITING:
         if not (yield from _many(wanted)):

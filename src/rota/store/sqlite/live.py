@@ -28,7 +28,7 @@ def product() -> Steps[str]:
 
 @operation(Begin.NOTHING)
 def read_only(path: str) -> Steps[bool]:
-    """Whether this process may only read the file, or the folder in which SQLite's own files beside it are."""
+    """Whether this process may only read the file, or the folder with SQLite's files beside it."""
     yield from ()
     places = [place for place in (Path(path), Path(path).parent) if place.exists()]
     return not all(os.access(place, os.W_OK) for place in places)

@@ -50,7 +50,7 @@ class Pauses:
             self._rest = SHORTEST
 
     def rest(self, most: float) -> None:
-        """There was nothing to do: sleep, and hear of no writes; ever longer from one time to the next."""
+        """There was nothing to do: sleep without hearing of writes, each time longer."""
         self.alarm.wait(max(0.0, min(self._rest, most)))
         self._rest = min(self._rest * GROWTH, LONGEST)
 

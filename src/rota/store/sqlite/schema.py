@@ -58,7 +58,7 @@ def check_server() -> Steps[None]:
 
 @operation(Begin.NOTHING)
 def elsewhere(path: str) -> Steps[str | None]:
-    """The other file to which a caller's connection leads; None: it leads to this one, or has it attached."""
+    """The other file a caller's connection leads to; None: it leads to this one, or attaches it."""
     files = [file for _, _, file in (yield FILES())]
     if path in files:
         return None

@@ -54,7 +54,10 @@ class _End(NamedTuple):
 
     @property
     def kept(self) -> bool:
-        """Whether a row stays; that of a job discarded without a retention until a user deletes or retries it."""
+        """Whether a row stays.
+
+        That of a job discarded without a retention stays until a user deletes or retries it.
+        """
         return bool(self.keep) or (self.keep is None and self.state is State.DISCARDED)
 
 
@@ -70,7 +73,7 @@ def settle(
 
 
 def woken(settlements: Iterable[Settlement]) -> Then:
-    """Who has a reason to wake after settlements: workers, if there are successors, or nodes of flows may begin."""
+    """Who has reason to wake after settlements: workers, if successors or flow nodes may begin."""
     followed = any(
         settlement.successor is not None or settlement.node is not None
         for settlement in settlements
@@ -169,7 +172,7 @@ def _wait(session: SessionId, statement: Statement, group: Sequence[Settlement])
 
 
 def _remember(group: Sequence[Settlement]) -> Steps[None]:
-    """Write down for what jobs sleep and wait, and forget what they remember of a round that has ended."""
+    """Write down what jobs sleep and wait for, and forget what they remember of an ended round."""
     if paused := [one for one in group if one.pauses]:
         pauses = [
             (one.job, pause.kind, pause.name, pause.signal, one.delay, pause.seconds,

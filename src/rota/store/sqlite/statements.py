@@ -1,4 +1,4 @@
-"""How the operations find their SQL, write and read their lists, and cut what is too long for one statement."""
+"""How operations find their SQL, write and read lists, and cut what is too long for a statement."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

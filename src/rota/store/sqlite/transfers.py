@@ -1,4 +1,7 @@
-"""Transfers of jobs from and to a file. A transaction that writes is alone here, so what it reads stays true."""
+"""Transfers of jobs from and to a file.
+
+A transaction that writes is alone here, so what it reads stays true.
+"""
 
 from collections.abc import Sequence
 

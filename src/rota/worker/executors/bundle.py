@@ -1,4 +1,4 @@
-"""What travels between a worker and the nodes of a cluster: bundles of orders, and reports about them, as JSON."""
+"""What a worker and a cluster's nodes exchange: bundles of orders, and reports on them, as JSON."""
 
 import msgspec
 

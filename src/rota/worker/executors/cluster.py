@@ -39,10 +39,10 @@ from rota.worker.executors.seam import TimeLimit
 logger = logging.getLogger("rota")
 
 SPAN = 0.1
-"""Seconds that a bundle shall take. With half of it, calls of 10 ms ran a fifth slower on Dask, since every bundle costs a round trip."""
+"""Seconds a bundle shall take: with half, round trips made 10 ms calls a fifth slower on Dask."""
 
 MOST = 500
-"""So many jobs are in a bundle at the most. With a hundred, handlers that do nothing ran at half the rate."""
+"""The most jobs in a bundle. With a hundred, handlers that do nothing ran at half the rate."""
 
 BYTES = 1_000_000
 """So large are their args together, unless a single one is larger."""
@@ -51,7 +51,7 @@ WEIGHT = 0.2
 """How much the newest run counts in what a task's runs are thought to take."""
 
 PATIENCE = 5.0
-"""Seconds for which jobs wait for resources that no node has; then they wait where other workers see them."""
+"""Seconds jobs wait for resources that no node has; then they wait where other workers see them."""
 
 
 class Sent:
@@ -177,7 +177,10 @@ class Cluster:
         return self._remote.value(call, answer)
 
     def cancel(self, call: Call, reason: Stop) -> None:
-        """Tell the handler on its node, which goes on in its thread there; what has not left does not begin."""
+        """Tell the handler on its node, which goes on in its thread there.
+
+        What has not left does not begin.
+        """
         sent = self._sent.get(call)
         if sent is None or sent.place is None:
             call.runner.cancel()

@@ -166,7 +166,7 @@ class Dask:
         self._lose([address for address in self._nodes if address not in there])
 
     async def _meet(self, address: str, said: Mapping[str, Any]) -> None:
-        """Let a new node say which process it is; one that does not answer keeps no other one waiting."""
+        """Let a new node say which process it is; a silent one keeps no other waiting."""
         client = self._client
         try:
             asked = client.run(node.this, workers=[address], on_error="return")

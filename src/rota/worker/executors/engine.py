@@ -1,4 +1,4 @@
-"""What a cluster's engine does for Rota: it runs bundles on nodes. Everything else is the worker's own affair."""
+"""What a cluster's engine does for Rota: run bundles on nodes. All else is the worker's affair."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar

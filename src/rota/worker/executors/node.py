@@ -1,4 +1,4 @@
-"""A node's side: runs the jobs of a bundle one after another, in a thread or process of the cluster's engine.
+"""A node's side: runs a bundle's jobs one by one, in a thread or process of the cluster's engine.
 
 Short jobs are over before anybody could ask. Where a bundle takes longer than a `PACE`, the worker
 is told so: what has ended can be settled, and jobs that have not begun are given back, to run
@@ -32,7 +32,7 @@ MEMORY = 10_000
 """So many keys of bundles are remembered that have begun."""
 
 THIS = uuid.uuid4().hex
-"""Which process this is. After a fork two may believe the same; nodes are not forked while they run jobs."""
+"""Which process this is. After a fork two may believe the same; nodes running jobs do not fork."""
 
 _lock = threading.Lock()
 _running: "dict[str, Running]" = {}

@@ -147,7 +147,11 @@ class Nursery:
         self._users = 0
 
     def enter(self) -> ThreadPoolExecutor:
-        """One more user. Each busy child has a thread that waits for its answer: threads for all there may be."""
+        """One more user.
+
+        Each busy child has a thread that waits for its answer: there are threads for all children
+        there may be.
+        """
         with self._lock:
             self._users += 1
         return ThreadPoolExecutor(self._count, thread_name_prefix="rota-child")

@@ -45,13 +45,13 @@ TIMEOUT = 30.0
 """Seconds in which a driver must find the cluster."""
 
 SILENCE = 15.0
-"""Seconds without a word of the driver, which tells of the machines twice a second, after which the cluster is lost."""
+"""Seconds without a driver's report on machines, two a second, after which the cluster is lost."""
 
 ENDING = 5.0
 """Seconds in which a driver may leave the cluster."""
 
 AGAIN = 2.0
-"""Seconds until a cluster that was lost is looked for again, and until an actor that could not begin is made again."""
+"""Seconds until a lost cluster is sought again, and an actor that could not begin is made again."""
 
 IDLE = 5.0
 """Seconds for which an actor is kept that has nothing to do."""

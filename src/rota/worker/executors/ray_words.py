@@ -1,4 +1,7 @@
-"""What a worker and its driver of Ray tell each other (`ray_driver`), as msgpack, each with its length before it."""
+"""What a worker and its driver of Ray tell each other (`ray_driver`).
+
+It is sent as msgpack, each message with its length before it.
+"""
 
 import asyncio
 from typing import Any

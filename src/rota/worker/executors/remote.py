@@ -64,7 +64,7 @@ class Holder(msgspec.Struct):
 
 
 class Transacted(msgspec.Struct):
-    """What the transaction of a handler came to: the job's lease since then, the stage, result and successors."""
+    """What a handler's transaction came to: the job's lease since, stage, result and successors."""
 
     lease: int
     stage: str
@@ -96,7 +96,9 @@ class Order(msgspec.Struct):
 
 
 class Answer(msgspec.Struct):
-    """What came of it. `kind` is returned, again, snooze, retry, discard, raised, hopeless or unstorable.
+    """What came of it.
+
+    `kind` is returned, again, snooze, retry, discard, raised, hopeless or unstorable.
 
     `hopeless`: it raised what its task does not retry, which only the child can tell.
 

@@ -1,4 +1,4 @@
-"""The worker's side of runs in other processes: orders that go out, and answers that come back or do not."""
+"""The worker's side of runs in other processes: orders out, answers that come back or do not."""
 
 import asyncio
 
@@ -22,7 +22,7 @@ class RemoteCalls:
         return order
 
     def value(self, call: Call, answer: Answer) -> str | None:
-        """What a call came to, of which this was answered: the JSON text of its result, if that was wanted.
+        """What a call so answered came to: the JSON text of its result, if that was wanted.
 
         Raises:
             Snooze: The handler said so; likewise Again, Retry and Discard.
@@ -36,6 +36,9 @@ class RemoteCalls:
         return answer.value()
 
     def lose(self, call: Call) -> None:
-        """No answer will come, or it is not waited for: the handler's transaction may be committed, or be yet."""
+        """No answer will come, or it is not waited for.
+
+        The handler's transaction may be committed, or may be yet.
+        """
         if call.task.codec.context_parameter is not None:
             self._effects.lose(call.job)

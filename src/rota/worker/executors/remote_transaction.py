@@ -1,4 +1,4 @@
-"""The transaction of a handler that runs in another process than its worker, on a connection of that process.
+"""A handler's transaction in another process than its worker's, on a connection of that process.
 
 The fence is the same as in the worker: the lease is of the worker's session, and gone where the job
 was given back, has failed in the worker's eyes, or was taken over with its session. So a node that

@@ -13,11 +13,11 @@ from typing import Any, Protocol
 from rota.worker.call import Call, Stop
 
 Places = AbstractAsyncContextManager[object]
-"""Around each handler in the worker's own process: so many as the concurrency says, beside those on a cluster."""
+"""Around handlers in the worker's own process: as many as its concurrency, beside a cluster's."""
 
 
 class TimeLimit:
-    """How long the handler of a call may take, from its begin on; `passed` is called when that is over."""
+    """How long a call's handler may take from its begin on; `passed` is called after that."""
 
     __slots__ = ("_passed", "_timer", "seconds")
 

@@ -1,4 +1,4 @@
-"""The executor of plain handlers: threads of the worker, which can be told to stop and not be stopped."""
+"""The executor of plain handlers: the worker's threads, which can be told to stop, not stopped."""
 
 import asyncio
 import functools

@@ -1,4 +1,4 @@
-"""The test kit with async handlers and in async tests: all of it in the transaction of Django's `TestCase`."""
+"""The test kit with async handlers and async tests: all in the transaction of Django's `TestCase`."""
 
 import threading
 from typing import Any
@@ -63,7 +63,10 @@ class Sync(TestCase):
         self.kit.assert_enqueued(note, number=1)
 
     def test_a_failure_is_undone(self) -> None:
-        """What a failing handler did is undone, and the connection goes on, also after an error of the database."""
+        """What a failing handler did is undone, and the connection goes on.
+
+        So it does after an error of the database.
+        """
         order_async.enqueue("a@example.org", fails=True)
         order_async.enqueue("b@example.org", twice=True)
         order_now.enqueue("c@example.org", twice=True)
@@ -145,7 +148,7 @@ class Async(TestCase):
         self.assertEqual(await Order.objects.acount(), 5)
 
     async def test_every_way_to_name_it(self) -> None:
-        """A connection, its proxy and its alias are the same, in the test and in the code that it tests."""
+        """A connection, its proxy and its alias are the same, in the test and in the tested code."""
         for given in (connection, connections["default"], "default"):
             with self.subTest(given=type(given).__name__), Kit(given, app=rota) as kit:
                 await note.using(conn=connection).aenqueue(1)

@@ -219,7 +219,7 @@ class Connections(WorkerTestCase):
         self.assertFalse(connection.needs_rollback)
 
     def test_exactly_once_inside_a_block(self) -> None:
-        """With commit=False the job is completed by the handler's own block; without, that is refused."""
+        """With commit=False the handler's own block completes the job; without, that is refused."""
         inside = chores.charge_inside.using(queue=self.queue)
         job = inside.enqueue("a@example.org", commit=False)
         refused = inside.enqueue("b@example.org", commit=True)
