@@ -149,8 +149,9 @@ def test_what_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [*node._begun] == ["second", "third"]
 
 
-def test_reports_that_do_not_get_through(tmp_path: Path) -> None:
-    """What could not be told is told later."""
+@pytest.mark.parametrize("patience", [0, 0.5])
+def test_reports_that_do_not_get_through(tmp_path: Path, patience: float) -> None:
+    """What could not be told is told later, also where that turns out when the bundle has ended."""
     folder = str(tmp_path)
     orders = [
         order(clustered.double, number=1),
@@ -160,9 +161,11 @@ def test_reports_that_do_not_get_through(tmp_path: Path) -> None:
 
     def tell(_: bytes) -> None:
         failed.set()
+        # The bundle cannot end meanwhile: its last report has to have what this one could not tell.
+        thread.join(patience)
         raise OSError("no way")
 
-    given = msgspec.json.encode(Bundle("cut off", orders))
+    given = msgspec.json.encode(Bundle(f"cut off {patience}", orders))
     said: list[bytes] = []
     thread = threading.Thread(target=lambda: said.append(node.run(given, tell)))
     thread.start()

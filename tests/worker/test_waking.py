@@ -252,7 +252,8 @@ def test_what_a_single_job_costs(
             passed = time.monotonic() - since
     assert asked["look"] <= passed / 0.9 + 1
     if store.name == "postgres":  # SQLite has to look itself
-        assert asked["claim"] <= 15
+        # A look that meets a job which has just become available claims, too.
+        assert asked["claim"] <= 15 + asked["look"]
 
 
 def test_those_that_would_go_first_but_do_not(app: Rota, start: START, begun: list[float]) -> None:

@@ -75,7 +75,7 @@ def run(given: bytes, tell: Tell) -> bytes:
     finally:
         with _lock:
             del _running[bundle.key]
-    return msgspec.json.encode(running.report())
+    return msgspec.json.encode(running.last_report())
 
 
 def stop(key: str, place: int) -> None:
@@ -103,6 +103,7 @@ class Running:
         self._tell = tell
         self._notes = Notes(_nothing)
         self._lock = threading.Lock()
+        self._telling = threading.Lock()
         self._waiting = deque(range(len(bundle.orders)))
         self._withdrawn: list[int] = []
         self._ran: list[Ran] = []
@@ -152,8 +153,17 @@ class Running:
             notes = self._notes.take()
             return Report(self._bundle.key, ran, withdrawn, notes, self._place)
 
+    def last_report(self) -> Report:
+        """A report that includes what an earlier one could not tell, even if it is still trying."""
+        with self._telling:
+            return self.report()
+
     def tell(self) -> None:
         """Send a report, if there is something to say."""
+        with self._telling:
+            self._try_to_tell()
+
+    def _try_to_tell(self) -> None:
         report = self.report()
         if not (report.ran or report.withdrawn or report.notes):
             return
