@@ -149,28 +149,49 @@ def test_what_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [*node._begun] == ["second", "third"]
 
 
+class Slow:
+    """A bundle whose first report waits up to `patience` seconds for the bundle to end.
+
+    Attributes:
+        heard: All reports that the worker hears, the last one included.
+    """
+
+    def __init__(self, folder: Path, patience: float, error: Exception | None = None) -> None:
+        self.heard: list[Report] = []
+        self._patience, self._error = patience, error
+        self._begun = threading.Event()
+        first = order(clustered.double, number=1)
+        second = order(clustered.linger, folder=str(folder), number=2)
+        self._bundle = Bundle(f"bundle {next(_numbers)}", [first, second])
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+        assert self._begun.wait(20)
+        clustered.note(str(folder), "go")
+        self._thread.join(20)
+
+    def _run(self) -> None:
+        self._hear(node.run(msgspec.json.encode(self._bundle), self._tell))
+
+    def _tell(self, report: bytes) -> None:
+        self._begun.set()
+        self._thread.join(self._patience)
+        if self._error is not None:
+            raise self._error
+        self._hear(report)
+
+    def _hear(self, report: bytes) -> None:
+        self.heard.append(msgspec.json.decode(report, type=Report))
+
+
 @pytest.mark.parametrize("patience", [0, 0.5])
 def test_reports_that_do_not_get_through(tmp_path: Path, patience: float) -> None:
-    """What could not be told is told later, also where that turns out when the bundle has ended."""
-    folder = str(tmp_path)
-    orders = [
-        order(clustered.double, number=1),
-        order(clustered.linger, folder=folder, number=2),
-    ]
-    failed = threading.Event()
+    """What could not be told is told later, also where that turns out at the end of the bundle."""
+    [last] = Slow(tmp_path, patience, OSError("no way")).heard
+    assert sorted(ran.place for ran in last.ran) == [0, 1]
 
-    def tell(_: bytes) -> None:
-        failed.set()
-        # The bundle cannot end meanwhile: its last report has to have what this one could not tell.
-        thread.join(patience)
-        raise OSError("no way")
 
-    given = msgspec.json.encode(Bundle(f"cut off {patience}", orders))
-    said: list[bytes] = []
-    thread = threading.Thread(target=lambda: said.append(node.run(given, tell)))
-    thread.start()
-    assert failed.wait(20)
-    clustered.note(folder, "go")
-    thread.join(20)
-    report = msgspec.json.decode(said[0], type=Report)
-    assert sorted(ran.place for ran in report.ran) == [0, 1]
+def test_a_report_that_takes_long(tmp_path: Path) -> None:
+    """The last report comes last: after it the worker hears of no other."""
+    first, last = Slow(tmp_path, 0.5).heard
+    assert [ran.place for ran in first.ran] == [0]
+    assert [ran.place for ran in last.ran] == [1]

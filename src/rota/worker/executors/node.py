@@ -154,7 +154,7 @@ class Running:
             return Report(self._bundle.key, ran, withdrawn, notes, self._place)
 
     def last_report(self) -> Report:
-        """A report that includes what an earlier one could not tell, even if it is still trying."""
+        """A report that comes after all others, and includes what one of them could not tell."""
         with self._telling:
             return self.report()
 
