@@ -60,6 +60,12 @@ def fail(message: str) -> None:
 
 
 @rota.task(executor="dask")
+def surrogate() -> Discard:
+    """End with a reason that UTF-8 cannot have."""
+    return Discard("bad name: \udcff")
+
+
+@rota.task(executor="dask")
 def outcome(kind: str) -> Any:
     """End with an outcome."""
     raise {

@@ -268,7 +268,7 @@ def test_a_failed_attempt_counts(app: Rota) -> None:
 
 
 def test_a_child_that_was_killed_from_outside(app: Rota) -> None:
-    """A child that is gone before its next job costs an attempt, and another one takes its place."""
+    """A child that goes as its next job comes may cost an attempt; another one takes its place."""
     told: list[BaseException] = []
 
     def policy(_attempt: int, error: BaseException) -> float:
@@ -281,3 +281,28 @@ def test_a_child_that_was_killed_from_outside(app: Rota) -> None:
         os.kill(first, signal.SIGKILL)
         assert where.enqueue().result(timeout=20) != first
     assert all(isinstance(error, ChildDied) for error in told)
+
+
+def test_an_idle_child_that_died(app: Rota) -> None:
+    """It costs no job an attempt: the next one has another child."""
+    where = adopt(app, chores.whereabouts, max_attempts=1)
+    with working(app, processes=1):
+        first = where.enqueue().result(timeout=20)
+        os.kill(first, signal.SIGKILL)
+        # It has ended, and is left for its parent to notice.
+        os.waitid(os.P_PID, first, os.WEXITED | os.WNOWAIT)
+        assert where.enqueue().result(timeout=20) != first
+
+
+def test_a_child_that_leaves_a_process_behind(app: Rota, tmp_path: Path) -> None:
+    """Its time limit ends the job, and gives its slot back, though that process has the pipe."""
+    file = tmp_path / "pid"
+    stuck = adopt(app, chores.fork, max_attempts=1, timeout=2.0).enqueue(str(file))
+    after = adopt(app, chores.whereabouts).enqueue()
+    with working(app, processes=1):
+        until(file.exists)
+        try:
+            until(lambda: stuck.record().state is State.DISCARDED)
+            assert after.result(timeout=20)
+        finally:
+            os.kill(int(file.read_text(encoding="utf-8")), signal.SIGKILL)

@@ -5,15 +5,22 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from rota import Backoff, ConfigError, Executor, JobFailed, NodeLost, Rota, State, StoreError
 from rota.events import ClusterChanged, JobReleased, JobStarted
-from rota.model.job import JobId
+from rota.model.job import ClaimedJob, JobId, LeaseId
+from rota.model.notes import Notes
 from rota.worker import Worker, calls
+from rota.worker.call import Call, Stop
 from rota.worker.executors import cluster, dask, node
+from rota.worker.executors.bundle import Bundle, Report
+from rota.worker.executors.remote import Order
+from rota.worker.executors.seam import TimeLimit
 from tests.fixtures.workers import drained, records, until, working
 from tests.worker import clustered
 from tests.worker.engines import Here, adopt
@@ -391,3 +398,67 @@ def test_a_nested_task(app: Rota) -> None:
 
     with pytest.raises(ConfigError, match="top level of a module"):
         drained(app)
+
+
+def test_a_bundle_that_begins_when_nobody_waits() -> None:
+    """It begins no time limit: the runner of a job that was given up may have another one by then."""
+    passed: list[int] = []
+
+    class Engine:
+        name, slots = "Fake", 1
+        sent: asyncio.Event
+
+        async def connect(self, hear: Any, changed: Any) -> None:
+            del changed
+            self.hear = hear
+
+        def has(self, needs: Any) -> bool:
+            return not needs
+
+        def take(self, needs: Any) -> Any:
+            del needs
+            return SimpleNamespace(node=None)
+
+        async def run(self, slot: Any, bundle: bytes) -> bytes:
+            del slot
+            self.key = msgspec.json.decode(bundle, type=Bundle).key
+            self.sent.set()
+            await asyncio.Event().wait()
+            return b""
+
+        def stop(self, *which: Any) -> None:
+            del which
+
+    async def one() -> None:
+        engine: Any = Engine()
+        engine.sent = asyncio.Event()
+        events, remote = (
+            SimpleNamespace(emit=print),
+            SimpleNamespace(
+                order=lambda call: Order("module", "task", call.job, result=False), lose=print
+            ),
+        )
+        parts: Any = (engine, [], remote)
+        anything: Any = events
+        nodes = cluster.Cluster(*parts, notes=Notes(print), events=anything, changed=lambda: None)
+        await nodes.prepare()
+        task: Any = asyncio.current_task()
+        call: Any = Call(task)
+        call.task = SimpleNamespace(name="task", engine={})
+        call.job = ClaimedJob(
+            id=JobId(1), lease=LeaseId(1), task="task", args="{}", queue="default", priority=0,
+            attempt=1, max_attempts=1, timeout=0.0, enqueued_at=0.0,
+        )  # fmt: skip
+        submitted = asyncio.ensure_future(
+            nodes.submit(call, TimeLimit(0.0, lambda: passed.append(1)))
+        )
+        call.runner = submitted
+        await engine.sent.wait()
+        nodes.cancel(call, Stop.LOST)
+        await asyncio.wait({submitted})
+        engine.hear(msgspec.json.encode(Report(engine.key)))
+        for _ in range(3):  # a time limit of no seconds would be over in the next turn
+            await asyncio.sleep(0)
+
+    asyncio.run(one())
+    assert not passed

@@ -52,7 +52,7 @@ def test_across_processes(app: Rota, cluster: Any) -> None:
     failed = adopt(app, clustered.fail, max_attempts=1).enqueue("broken")
     places = [where.enqueue() for _ in range(4)]
     ids = double.enqueue_many([(number,) for number in range(50)])
-    drained(app, dask=cluster.scheduler_address)
+    drained(app, within=PATIENT, dask=cluster.scheduler_address)
     assert {place.result(timeout=0) for place in places} <= pids(cluster) - {os.getpid()}
     assert [app.job(each).result(timeout=0) for each in ids[:3]] == [0, 2, 4]
     assert {record.state for record in records(app)} == {State.COMPLETED, State.DISCARDED}
@@ -91,7 +91,7 @@ def test_a_transaction(app: Rota, cluster: Any, tmp_path: Path) -> None:
     with Client(cluster, set_as_default=False) as client:
         client.run(clustered.use, app.url)
     handles = [write.enqueue(str(tmp_path), number) for number in range(20)]
-    drained(app, dask=cluster.scheduler_address)
+    drained(app, within=PATIENT, dask=cluster.scheduler_address)
     assert [handle.result(timeout=0) for handle in handles] == ["attempt 1"] * 20
     with app.transaction() as tx:
         found = tx.execute("SELECT number FROM effect").fetchall()

@@ -4,12 +4,16 @@ import asyncio
 import os
 import threading
 from contextvars import ContextVar
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from rota import ChildDied, ConfigError, Context, JobFailed, Rota, RotaError, State, WorkerConfig
 from rota.worker import Worker
+from rota.worker.call import Call, Stop
+from rota.worker.executors.seam import TimeLimit
+from rota.worker.executors.thread import Threads
 from tests.fixtures.workers import drained, until, working
 from tests.worker import chores
 from tests.worker.chores import adopt
@@ -288,3 +292,43 @@ def test_threads_run_side_by_side(app: Rota) -> None:
             lambda: all(job.state.finished for job in app.database.run(app.database.store.get(ids)))
         )
     assert {job.state for job in app.database.run(app.database.store.get(ids))} == {State.COMPLETED}
+
+
+def test_a_thread_that_has_no_place_yet() -> None:
+    """A handler that waits for a place does not begin once its worker has lost its session."""
+    begun: list[int] = []
+    go = threading.Event()
+
+    async def both() -> None:
+        loop, first = asyncio.get_running_loop(), asyncio.Event()
+
+        def handler(number: int) -> None:
+            begun.append(number)
+            loop.call_soon_threadsafe(first.set)
+            go.wait(20)
+
+        arguments: Any = SimpleNamespace(of=lambda call: ((call.job,), {}))
+        events: Any = None
+        threads = Threads(1, arguments, events, asyncio.Semaphore(1))
+        calls: list[Call] = []
+
+        async def run(number: int) -> None:
+            task = asyncio.current_task()
+            assert task is not None
+            call: Any = Call(task)
+            call.job, call.task = number, SimpleNamespace(function=handler)
+            call.home = SimpleNamespace(around_threads=())
+            calls.append(call)
+            await threads.submit(call, TimeLimit(None, go.set))
+
+        runs = [asyncio.ensure_future(run(number)) for number in (1, 2)]
+        await first.wait()
+        for call in calls:
+            threads.cancel(call, Stop.LOST)
+        await asyncio.wait({runs[1]}, timeout=1)
+        go.set()
+        await asyncio.wait(runs)
+        assert (runs[0].cancelled(), runs[1].cancelled()) == (False, True)
+
+    asyncio.run(both())
+    assert begun == [1]

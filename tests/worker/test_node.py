@@ -195,3 +195,33 @@ def test_a_report_that_takes_long(tmp_path: Path) -> None:
     first, last = Slow(tmp_path, 0.5).heard
     assert [ran.place for ran in first.ran] == [0]
     assert [ran.place for ran in last.ran] == [1]
+
+
+def test_notes_that_do_not_get_through(tmp_path: Path) -> None:
+    """They come with the next report that does, before what was told later."""
+    failed = threading.Event()
+    said: list[bytes] = []
+
+    def tell(report: bytes) -> None:
+        if msgspec.json.decode(report, type=Report).notes:
+            failed.set()
+        raise OSError("no way")
+
+    bundle = Bundle(f"bundle {next(_numbers)}", [order(clustered.tell, folder=str(tmp_path))])
+    thread = threading.Thread(
+        target=lambda: said.append(node.run(msgspec.json.encode(bundle), tell))
+    )
+    thread.start()
+    assert failed.wait(20)
+    clustered.note(str(tmp_path), "go")
+    thread.join(20)
+    last = msgspec.json.decode(said[0], type=Report)
+    assert [each.text for each in last.notes] == ["half", "half-way", "the end"]
+
+
+def test_a_reason_that_cannot_be_sent() -> None:
+    """It is made so that it can be: the answers of other jobs in the bundle travel with it."""
+    orders = [order(clustered.double, number=1), order(clustered.surrogate)]
+    last = run(Bundle(f"bundle {next(_numbers)}", orders), [])
+    assert [each.answer.kind for each in last.ran] == ["returned", "discard"]
+    assert last.ran[1].answer.message == "bad name: \\udcff"

@@ -118,7 +118,7 @@ def test_across_processes(app: Rota, head: Head) -> None:
     failed = on_ray(app, clustered.fail, max_attempts=1).enqueue("broken")
     places = [where.enqueue() for _ in range(10)]
     ids = double.enqueue_many([(number,) for number in range(500)])
-    drained(app, ray=head.address)
+    drained(app, within=PATIENT, ray=head.address)
     assert os.getpid() not in {place.result(timeout=0) for place in places}
     assert [app.job(each).result(timeout=0) for each in ids[:3]] == [0, 2, 4]
     assert {record.state for record in records(app)} == {State.COMPLETED, State.DISCARDED}
@@ -151,7 +151,7 @@ def test_a_transaction(app: Rota, head: Head, tmp_path: Path) -> None:
         clustered.note(str(tmp_path), name)
     write = on_ray(app, clustered.write, ray=with_effects(app))
     handles = [write.enqueue(str(tmp_path), number) for number in range(20)]
-    drained(app, ray=head.address)
+    drained(app, within=PATIENT, ray=head.address)
     assert [handle.result(timeout=0) for handle in handles] == ["attempt 1"] * 20
     assert effects(app) == list(range(20))
 

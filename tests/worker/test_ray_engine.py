@@ -91,7 +91,9 @@ class Driver:
         return 0
 
     def kill(self) -> None:
-        """What a process would not survive."""
+        """What a process would not survive; of one that has ended, an error, as of a process."""
+        if self._writer.is_closing():
+            raise ProcessLookupError
         self._writer.close()
 
 

@@ -276,8 +276,10 @@ class Cluster:
         if not load.begun:
             load.begun = True
             for number, sent in enumerate(load.sent):
-                # Those behind the first one begin within the pace, or are withdrawn.
-                sent.limit.begin(PACE if number else 0.0)
+                # Those behind the first one begin within the pace, or are withdrawn. Where nobody waits
+                # any more, the runner may have the next job by now.
+                if not sent.answer.done():
+                    sent.limit.begin(PACE if number else 0.0)
         runs = {(sent.job.id, sent.job.lease): sent for sent in load.sent}
         for run, notes in itertools.groupby(report.notes, lambda note: (note.job, note.lease)):
             if not runs[run].answer.done():

@@ -19,7 +19,7 @@ import msgspec
 
 from rota.app.context import Context
 from rota.app.resources import OF_CLUSTER, Resources
-from rota.model.notes import Notes
+from rota.model.notes import LINES, Note, Notes
 from rota.worker.executors.bundle import Bundle, Ran, Report
 from rota.worker.executors.remote import serve
 
@@ -106,6 +106,7 @@ class Running:
         self._telling = threading.Lock()
         self._waiting = deque(range(len(bundle.orders)))
         self._withdrawn: list[int] = []
+        self._untold: list[Note] = []
         self._ran: list[Ran] = []
         self._place: int | None = None
         self._context: Context | None = None
@@ -150,7 +151,8 @@ class Running:
             ran, self._ran = self._ran, []
             withdrawn, self._withdrawn = [*self._withdrawn, *self._waiting], []
             self._waiting.clear()
-            notes = self._notes.take()
+            notes = [*self._untold[-LINES:], *self._notes.take()]
+            self._untold = []
             return Report(self._bundle.key, ran, withdrawn, notes, self._place)
 
     def last_report(self) -> Report:
@@ -173,6 +175,7 @@ class Running:
             logger.warning("a report to the worker is sent later: %s", error)
             with self._lock:
                 self._ran[:0], self._withdrawn[:0] = report.ran, report.withdrawn
+                self._untold = report.notes
 
     def _begins(self, context: Context) -> None:
         with self._lock:

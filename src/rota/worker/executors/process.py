@@ -7,7 +7,10 @@ child starts with the worker: what is wrong with them is known before anything i
 """
 
 import asyncio
+import contextlib
 import multiprocessing
+import os
+import socket
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -107,10 +110,24 @@ class Child:
         self._process.join()
         return ChildDied(self._process.exitcode)
 
+    @property
+    def there(self) -> bool:
+        """Whether the process has not ended."""
+        return self._process.is_alive()
+
     def kill(self) -> None:
-        """Stop the process, whatever it does."""
+        """Stop the process, whatever it does; what waits for its answer waits no more.
+
+        That has to be said: a process that the handler has forked keeps the pipe's other end open.
+        """
         self.alive = False
         self._process.kill()
+        if os.name == "posix":  # where the pipe is a pair of sockets
+            with (
+                contextlib.suppress(OSError),
+                socket.socket(fileno=os.dup(self._pipe.fileno())) as end,
+            ):
+                end.shutdown(socket.SHUT_RDWR)
 
     def close(self, seconds: float) -> bool:
         """Let an idle process end, and kill it after so many seconds; whether it ended by itself."""
@@ -155,6 +172,14 @@ class Nursery:
         with self._lock:
             self._users += 1
         return ThreadPoolExecutor(self._count, thread_name_prefix="rota-child")
+
+    def next_idle(self) -> Child | None:
+        """An idle child, if there is one; those that have died meanwhile are left out."""
+        while self.idle:
+            child = self.idle.pop()
+            if child.there:
+                return child
+        return None
 
     def leave(self) -> list[Child]:
         """One user less; after the last one the idle children, which have to end."""
@@ -257,8 +282,7 @@ class Children:
         order = self._remote.order(call)
         told = RunNotes(call.job, self._notes)
         async with self._nursery.free:
-            idle = self._nursery.idle
-            child = idle.pop() if idle else await self._started(order.module)
+            child = self._nursery.next_idle() or await self._started(order.module)
             self._busy[call] = child
             limit.begin()
             try:

@@ -340,7 +340,9 @@ class Ray:
         try:
             await asyncio.wait_for(driver.wait(), seconds)
         except TimeoutError:
-            driver.kill()
+            # It may have ended by itself in this moment.
+            with contextlib.suppress(ProcessLookupError):
+                driver.kill()
             await driver.wait()
 
 

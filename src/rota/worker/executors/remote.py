@@ -261,9 +261,9 @@ def _outcome(outcome: Outcome) -> Answer:
         case Again():
             return Answer("again", after=outcome.after, at=outcome.at)
         case Retry():
-            return Answer("retry", after=outcome.after, message=outcome.reason)
+            return Answer("retry", after=outcome.after, message=_sendable(outcome.reason))
         case Discard():
-            return Answer("discard", message=outcome.reason)
+            return Answer("discard", message=_sendable(outcome.reason))
         case _:
             return raised("raised", outcome)
 
@@ -274,6 +274,11 @@ def raised(kind: str, error: BaseException) -> Answer:
     return Answer(
         kind,
         exception=f"{cls.__module__}.{cls.__qualname__}",
-        message=str(error).encode("utf-8", "backslashreplace").decode(),
-        traceback="".join(format_exception(error)).encode("utf-8", "backslashreplace").decode(),
+        message=_sendable(str(error)),
+        traceback=_sendable("".join(format_exception(error))),
     )
+
+
+def _sendable(text: str) -> str:
+    """The text with surrogates made visible, which UTF-8 cannot have: file names may bring some."""
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -27,6 +27,7 @@ class Threads:
         self._events = events
         self._loop = asyncio.get_running_loop()
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="rota-handler")
+        self._begun: set[Call] = set()
 
     async def prepare(self) -> None:
         """There is nothing to prepare."""
@@ -38,17 +39,24 @@ class Threads:
         if call.home.around_threads:
             function = wrapped(call.home.around_threads, self._arguments.context(call), function)
         async with self._places:
+            self._begun.add(call)
             limit.begin()
-            value, error = await self._loop.run_in_executor(
-                self._pool, contained, copy_context(), function
-            )
+            try:
+                value, error = await self._loop.run_in_executor(
+                    self._pool, contained, copy_context(), function
+                )
+            finally:
+                self._begun.discard(call)
         if error is not None:
             raise error
         return value
 
     def cancel(self, call: Call, reason: Stop) -> None:
-        """Leave the thread behind when the worker stops; else it goes on, and is waited for."""
-        if reason is Stop.RELEASE:
+        """Leave the thread behind when the worker stops; else it goes on, and is waited for.
+
+        What waits for a place does not begin.
+        """
+        if reason is Stop.RELEASE or call not in self._begun:
             call.runner.cancel()
         elif reason is Stop.TIMEOUT:
             self._events.emit(JobOverdue(call.job))
