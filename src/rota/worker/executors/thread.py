@@ -27,7 +27,7 @@ class Threads:
         self._events = events
         self._loop = asyncio.get_running_loop()
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="rota-handler")
-        self._begun: set[Call] = set()
+        self._waiting: set[Call] = set()
 
     async def prepare(self) -> None:
         """There is nothing to prepare."""
@@ -38,15 +38,16 @@ class Threads:
         function: Callable[[], Any] = functools.partial(call.task.function, *args, **kwargs)
         if call.home.around_threads:
             function = wrapped(call.home.around_threads, self._arguments.context(call), function)
-        async with self._places:
-            self._begun.add(call)
-            limit.begin()
-            try:
+        self._waiting.add(call)
+        try:
+            async with self._places:
+                self._waiting.discard(call)
+                limit.begin()
                 value, error = await self._loop.run_in_executor(
                     self._pool, contained, copy_context(), function
                 )
-            finally:
-                self._begun.discard(call)
+        finally:
+            self._waiting.discard(call)
         if error is not None:
             raise error
         return value
@@ -56,7 +57,7 @@ class Threads:
 
         What waits for a place does not begin.
         """
-        if reason is Stop.RELEASE or call not in self._begun:
+        if reason is Stop.RELEASE or call in self._waiting:
             call.runner.cancel()
         elif reason is Stop.TIMEOUT:
             self._events.emit(JobOverdue(call.job))
