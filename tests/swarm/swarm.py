@@ -231,7 +231,7 @@ class Swarm:
         """Wait until there is nothing left to do."""
         deadline = time.monotonic() + self.patience
         with Rota(field.cluster.url) as app:
-            # It is due every two seconds, and so it may be while the last worker stops.
+            # The entry is due every two seconds, also while the last worker stops.
             app.cron.pause(TICK)
             while (left := left_over(app)) and time.monotonic() < deadline:
                 self.show(f"{sum(left.values())} jobs are left", deadline - time.monotonic())

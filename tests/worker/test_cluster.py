@@ -8,7 +8,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import msgspec
 import pytest
 
 from rota import Backoff, ConfigError, Executor, JobFailed, NodeLost, Rota, State, StoreError
@@ -18,7 +17,6 @@ from rota.model.notes import Notes
 from rota.worker import Worker, calls
 from rota.worker.call import Call, Stop
 from rota.worker.executors import cluster, dask, node
-from rota.worker.executors.bundle import Bundle, Report
 from rota.worker.executors.remote import Order
 from rota.worker.executors.seam import TimeLimit
 from tests.fixtures.workers import drained, records, until, working
@@ -246,8 +244,7 @@ def test_a_lost_bundle(
     assert sorted(len(app.job(each).record().errors) for each in ids) == [0, 1, 1, 1]
 
 
-# What the cluster has
-# ------------------------------------------------------------------------------
+# What the cluster has -----------------------------------------------------------------------------
 
 
 def test_without_a_cluster(app: Rota) -> None:
@@ -400,65 +397,37 @@ def test_a_nested_task(app: Rota) -> None:
         drained(app)
 
 
-def test_a_bundle_that_begins_when_nobody_waits() -> None:
+def test_a_bundle_that_begins_too_late() -> None:
     """It begins no time limit: the runner of a job that was given up may have another one by then."""
     passed: list[int] = []
-
-    class Engine:
-        name, slots = "Fake", 1
-        sent: asyncio.Event
-
-        async def connect(self, hear: Any, changed: Any) -> None:
-            del changed
-            self.hear = hear
-
-        def has(self, needs: Any) -> bool:
-            return not needs
-
-        def take(self, needs: Any) -> Any:
-            del needs
-            return SimpleNamespace(node=None)
-
-        async def run(self, slot: Any, bundle: bytes) -> bytes:
-            del slot
-            self.key = msgspec.json.decode(bundle, type=Bundle).key
-            self.sent.set()
-            await asyncio.Event().wait()
-            return b""
-
-        def stop(self, *which: Any) -> None:
-            del which
+    job = ClaimedJob(
+        id=JobId(1), lease=LeaseId(1), task=clustered.double.name, args='{"number": 1}',
+        queue="default", priority=0, attempt=1, max_attempts=1, timeout=0.0, enqueued_at=0.0,
+    )  # fmt: skip
+    order = Order.of(clustered.double, job, 0)
+    events: Any = SimpleNamespace(emit=print)
+    remote: Any = SimpleNamespace(order=lambda _: order, lose=print)
 
     async def one() -> None:
-        engine: Any = Engine()
-        engine.sent = asyncio.Event()
-        events, remote = (
-            SimpleNamespace(emit=print),
-            SimpleNamespace(
-                order=lambda call: Order("module", "task", call.job, result=False), lose=print
-            ),
+        engine = Here("here")
+        nodes = cluster.Cluster(
+            engine, [], remote, notes=Notes(print), events=events, changed=lambda: None
         )
-        parts: Any = (engine, [], remote)
-        anything: Any = events
-        nodes = cluster.Cluster(*parts, notes=Notes(print), events=anything, changed=lambda: None)
         await nodes.prepare()
-        task: Any = asyncio.current_task()
-        call: Any = Call(task)
-        call.task = SimpleNamespace(name="task", engine={})
-        call.job = ClaimedJob(
-            id=JobId(1), lease=LeaseId(1), task="task", args="{}", queue="default", priority=0,
-            attempt=1, max_attempts=1, timeout=0.0, enqueued_at=0.0,
-        )  # fmt: skip
-        submitted = asyncio.ensure_future(
-            nodes.submit(call, TimeLimit(0.0, lambda: passed.append(1)))
-        )
-        call.runner = submitted
-        await engine.sent.wait()
-        nodes.cancel(call, Stop.LOST)
-        await asyncio.wait({submitted})
-        engine.hear(msgspec.json.encode(Report(engine.key)))
-        for _ in range(3):  # a time limit of no seconds would be over in the next turn
+        engine.hold()
+        runner: Any = None
+        call = Call(runner)
+        call.job, call.task = job, clustered.double
+        limit = TimeLimit(0.0, lambda: passed.append(1))
+        call.runner = runner = asyncio.ensure_future(nodes.submit(call, limit))
+        for _ in range(5):  # turns of the loop until the bundle is with the engine
             await asyncio.sleep(0)
+        assert engine.bundles == [1]
+        nodes.cancel(call, Stop.LOST)
+        await asyncio.wait({runner})
+        engine.let_go()
+        await asyncio.gather(*nodes._running)
+        await engine.close()
 
     asyncio.run(one())
     assert not passed

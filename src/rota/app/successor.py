@@ -38,8 +38,7 @@ _error = msgspec.json.Decoder(AttemptError).decode
 _plain = msgspec.json.Decoder().decode
 
 
-# Choosing
-# ------------------------------------------------------------------------------------------
+# Choosing -----------------------------------------------------------------------------------------
 
 
 def chosen(option: str, given: object, enqueuing: Enqueuing) -> str:
@@ -106,8 +105,7 @@ def wants_result(job: ClaimedJob, task: AnyTask) -> bool:
     return successor is not None and _parameter(successor) is not None and not _whole(successor)
 
 
-# Ending
-# --------------------------------------------------------------------------------------------
+# Ending -------------------------------------------------------------------------------------------
 
 
 def followed(
@@ -258,8 +256,7 @@ def _headers(
     return redacting(told, dict.fromkeys((*redacted_names(told), parameter)))
 
 
-# Signatures
-# ----------------------------------------------------------------------------------------
+# Signatures ---------------------------------------------------------------------------------------
 
 
 def _parameter(task: AnyTask) -> str | None:

@@ -16,8 +16,12 @@ from rota.terminal.output import harmless, json_option
 if TYPE_CHECKING:
     from rota.doctor.supervise import Rules
     from rota.store.connections import Connection
-    from rota.store.health import OpenTransaction, PreparedTransaction, TransactionFacts
-    from rota.store.supervision import Supervision
+    from rota.store.supervision import (
+        OpenTransaction,
+        PreparedTransaction,
+        Supervision,
+        TransactionFacts,
+    )
 
 QUERY = 200
 """Characters of a query that `--show-query` shows."""
@@ -238,7 +242,7 @@ def _fields(
     transaction: "OpenTransaction | PreparedTransaction | None", *, show_query: bool
 ) -> dict[str, Any]:
     from rota.doctor.schema import literal
-    from rota.store.health import OpenTransaction, PreparedTransaction
+    from rota.store.supervision import OpenTransaction, PreparedTransaction
 
     match transaction:
         case OpenTransaction():

@@ -8,7 +8,7 @@ would be ended, too.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from rota.store.health import OpenTransaction, PreparedTransaction
+from rota.store.supervision import OpenTransaction, PreparedTransaction
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,8 +89,7 @@ class FlowState(StrEnum):
         return self is not FlowState.RUNNING
 
 
-# What is to be stored
-# -------------------------------------------------------------------------------
+# What is to be stored -----------------------------------------------------------------------------
 
 
 class Edge(NamedTuple):
@@ -170,8 +169,7 @@ def needs_of(headers: str | None) -> Needs:
     return {} if text is None else msgspec.json.decode(text, type=dict[str, int | list[int]])
 
 
-# What is read
-# ---------------------------------------------------------------------------------------
+# What is read -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ the database does not know, or does not show to this role.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Literal, NamedTuple
 
 from rota.model.job import JobId
@@ -360,44 +359,3 @@ class SqliteFacts:
 
 
 Facts = PostgresFacts | SqliteFacts
-
-
-@dataclass(frozen=True, slots=True)
-class OpenTransaction:
-    """A client's transaction, somewhere on the server, which has been open for `seconds`."""
-
-    pid: int
-    backend_start: datetime
-    xact_start: datetime
-    user: str
-    application: str
-    database: str
-    client: str
-    state: str
-    seconds: float
-    query: str
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedTransaction:
-    """A prepared transaction, which belongs to no session."""
-
-    gid: str
-    user: str
-    database: str
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class TransactionFacts:
-    """The transactions of a whole server that have been open for some time.
-
-    Attributes:
-        hidden: How many sessions this role may not look into.
-        application: The application name of this connection, hence of Rota's own.
-    """
-
-    open: tuple[OpenTransaction, ...]
-    prepared: tuple[PreparedTransaction, ...]
-    hidden: int
-    application: str

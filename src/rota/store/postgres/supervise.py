@@ -1,10 +1,14 @@
 """Open transactions of the whole server, and ending one: for `rota supervise`."""
 
-from rota.store.health import OpenTransaction, PreparedTransaction, TransactionFacts
 from rota.store.operation import Begin, Steps, operation
 from rota.store.postgres.connection import APPLICATION
 from rota.store.postgres.statements import sql
-from rota.store.supervision import Supervision
+from rota.store.supervision import (
+    OpenTransaction,
+    PreparedTransaction,
+    Supervision,
+    TransactionFacts,
+)
 
 OPEN = sql("health/transactions_open")
 HIDDEN = sql("health/transactions_hidden")

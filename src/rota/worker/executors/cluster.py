@@ -276,8 +276,8 @@ class Cluster:
         if not load.begun:
             load.begun = True
             for number, sent in enumerate(load.sent):
-                # Those behind the first one begin within the pace, or are withdrawn. Where nobody waits
-                # any more, the runner may have the next job by now.
+                # Jobs behind the first one begin within the pace, or are withdrawn. The runner of a job
+                # that was given up may have another job by now, whose time this is not.
                 if not sent.answer.done():
                     sent.limit.begin(PACE if number else 0.0)
         runs = {(sent.job.id, sent.job.lease): sent for sent in load.sent}

@@ -156,26 +156,23 @@ class Running:
             return Report(self._bundle.key, ran, withdrawn, notes, self._place)
 
     def last_report(self) -> Report:
-        """A report that comes after all others, and includes what one of them could not tell."""
+        """The report after all others, with what could not be told before."""
         with self._telling:
             return self.report()
 
     def tell(self) -> None:
         """Send a report, if there is something to say."""
         with self._telling:
-            self._try_to_tell()
-
-    def _try_to_tell(self) -> None:
-        report = self.report()
-        if not (report.ran or report.withdrawn or report.notes):
-            return
-        try:
-            self._tell(msgspec.json.encode(report))
-        except Exception as error:  # noqa: BLE001 - the engine's own
-            logger.warning("a report to the worker is sent later: %s", error)
-            with self._lock:
-                self._ran[:0], self._withdrawn[:0] = report.ran, report.withdrawn
-                self._untold = report.notes
+            report = self.report()
+            if not (report.ran or report.withdrawn or report.notes):
+                return
+            try:
+                self._tell(msgspec.json.encode(report))
+            except Exception as error:  # noqa: BLE001 - the engine's own
+                logger.warning("a report to the worker is sent later: %s", error)
+                with self._lock:
+                    self._ran[:0], self._withdrawn[:0] = report.ran, report.withdrawn
+                    self._untold = report.notes
 
     def _begins(self, context: Context) -> None:
         with self._lock:

@@ -111,14 +111,14 @@ class Child:
         return ChildDied(self._process.exitcode)
 
     @property
-    def there(self) -> bool:
-        """Whether the process has not ended."""
-        return self._process.is_alive()
+    def ended(self) -> bool:
+        """Whether the process has ended, by itself or by force from outside."""
+        return not self._process.is_alive()
 
     def kill(self) -> None:
-        """Stop the process, whatever it does; what waits for its answer waits no more.
+        """Stop the process, whatever it does, and the wait for its answer.
 
-        That has to be said: a process that the handler has forked keeps the pipe's other end open.
+        The pipe is shut down, since a process that the handler has forked keeps the other end open.
         """
         self.alive = False
         self._process.kill()
@@ -174,10 +174,10 @@ class Nursery:
         return ThreadPoolExecutor(self._count, thread_name_prefix="rota-child")
 
     def next_idle(self) -> Child | None:
-        """An idle child, if there is one; those that have died meanwhile are left out."""
+        """An idle child, if there is one; children that have died meanwhile are left out."""
         while self.idle:
             child = self.idle.pop()
-            if child.there:
+            if not child.ended:
                 return child
         return None
 

@@ -340,7 +340,7 @@ class Ray:
         try:
             await asyncio.wait_for(driver.wait(), seconds)
         except TimeoutError:
-            # It may have ended by itself in this moment.
+            # The driver may have ended by itself in this moment.
             with contextlib.suppress(ProcessLookupError):
                 driver.kill()
             await driver.wait()

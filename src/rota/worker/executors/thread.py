@@ -55,7 +55,7 @@ class Threads:
     def cancel(self, call: Call, reason: Stop) -> None:
         """Leave the thread behind when the worker stops; else it goes on, and is waited for.
 
-        What waits for a place does not begin.
+        A handler that waits for a place does not begin.
         """
         if reason is Stop.RELEASE or call in self._waiting:
             call.runner.cancel()
