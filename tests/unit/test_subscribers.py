@@ -106,7 +106,7 @@ class Listener:
     ids=["object", "method", "partial"],
 )
 def test_all_that_is_async(events: Events, kind: Callable[[Listener], Any]) -> None:
-    """Methods, partials and objects with an async call are also awaited, till unsubscribed."""
+    """Methods, partials and objects with an async call are also awaited, until they are unsubscribed."""
     seen: list[Event] = []
     end = events.subscribe(JobsStaged, kind(Listener(seen)))
     assert events.wanted(JobsStaged)

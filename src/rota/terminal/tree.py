@@ -39,7 +39,7 @@ class Line(NamedTuple):
 
 
 class _Open(NamedTuple):
-    """A branch to be shown: its marks, what precedes a chain's next link, and other branches."""
+    """A branch still to be shown: its marks, and those of a chain's next link and of other branches."""
 
     marks: str
     chain: str

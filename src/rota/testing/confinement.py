@@ -214,7 +214,7 @@ class Confinement:
         return asyncio.run_coroutine_threadsafe(make(), self._loop).result()
 
     def require_thread(self) -> None:
-        """Refuse a kit's blocking call in async code, where Django has another connection, or none.
+        """Refuse a blocking call of the kit in async code, where Django has another connection, or none.
 
         Raises:
             ConfigError: This is one.

@@ -343,7 +343,7 @@ def awaited_savepoint(connection: Any, *, own: bool, outer: bool) -> AwaitedSave
 
 
 def begin_before_savepoints(connection: Any) -> None:
-    """Begin a SQLAlchemy SQLite connection's transaction, if the driver waits for the first write.
+    """Begin the transaction of a SQLite connection of SQLAlchemy, if its driver waits for a write.
 
     A savepoint before that would be the transaction, and its release, as at a session's commit,
     would commit it.

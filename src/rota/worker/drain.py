@@ -20,7 +20,7 @@ from rota.store.serving import serving
 from rota.worker.apps import Apps
 
 RECENTLY = 3
-"""`poll`s in which each of several databases must be found empty before a look at all together."""
+"""In so many `poll`s each of several databases must be found empty, before a look at all of them."""
 
 ROUNDS = 2
 """A job may have moved on to a database that was looked at before it: so often all are looked at."""
@@ -130,7 +130,7 @@ def left_over(
 def _unknown(
     database: Database, queues: Sequence[QueueRecord], tasks: Container[str]
 ) -> list[UnknownLeft] | None:
-    """What these queues have available if no worker there knows its task; `None`: there is more."""
+    """What is available in these queues for tasks that no worker knows; `None` if there is more."""
     names = {queue.name for queue in queues}
     workers = database.run(database.store.workers())
     unknown = [

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import asyncio
 
 TOLD_AT_ONCE = 50
-"""Jobs that end before the claimer hears of them: its next claim need not await a turn's end."""
+"""Jobs that end before the claimer hears of them: its next claim need not wait for a turn to end."""
 
 MOST_NODES = 1000
 """Headers that it remembers, each of which all jobs of a map have."""

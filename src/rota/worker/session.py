@@ -163,7 +163,7 @@ class Session:
             self._rest(self.current)
 
     def _rest(self, session: SessionId) -> None:
-        """Until the next sign of life: one of many workers leaves out every second one."""
+        """Until the next sign of life; one of many idle workers leaves out every second one."""
         self._stirred.clear()
         self._stopping.wait(self._config.heartbeat)
         idle = self.peers.share > 1 and not self._leases.unsettled(session)

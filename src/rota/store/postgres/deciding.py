@@ -32,7 +32,7 @@ open, and deciders settle, stage and rescue as well.
 """
 
 HELD = 100
-"""Nodes tried one by one, where others hold locks; the rest is looked at later without a try."""
+"""So many nodes are tried one by one where others hold locks; the rest is looked at later."""
 
 
 class PostgresGround:

@@ -22,7 +22,7 @@ class RemoteCalls:
         return order
 
     def value(self, call: Call, answer: Answer) -> str | None:
-        """What a call so answered came to: the JSON text of its result, if that was wanted.
+        """What the call with this answer came to: the JSON text of its result, if that was wanted.
 
         Raises:
             Snooze: The handler said so; likewise Again, Retry and Discard.
