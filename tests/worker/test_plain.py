@@ -248,6 +248,10 @@ def test_claims_go_on_during_a_turn(app: Rota) -> None:
     claimed: list[int] = []
     ran = 0
 
+    def note(event: JobsClaimed) -> None:
+        if event.count:  # the claimer may look again, and find nothing
+            claimed.append(event.count)
+
     @app.task(name="quick")
     async def quick() -> None:
         nonlocal ran
@@ -259,7 +263,7 @@ def test_claims_go_on_during_a_turn(app: Rota) -> None:
             seen.append(len(claimed))
 
     seen: list[int] = []
-    app.events.subscribe(JobsClaimed, lambda event: claimed.append(event.count))
+    app.events.subscribe(JobsClaimed, note)
     quick.enqueue_many([()] * 151)  # one is left for the second claim, hence none for a third
     drained(app, concurrency=150)
     assert claimed[0] == 150
