@@ -2,22 +2,25 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from rota import Backoff, ConfigError, Executor, JobFailed, NodeLost, Rota, State, StoreError
+from rota.dispatch import Events
 from rota.events import ClusterChanged, JobReleased, JobStarted
 from rota.model.job import ClaimedJob, JobId, LeaseId
 from rota.model.notes import Notes
 from rota.worker import Worker, calls
 from rota.worker.call import Call, Stop
 from rota.worker.executors import cluster, dask, node
-from rota.worker.executors.remote import Order
+from rota.worker.executors.bundle import Ran, Report
+from rota.worker.executors.remote import Answer, Order
 from rota.worker.executors.seam import TimeLimit
 from tests.fixtures.workers import drained, records, until, working
 from tests.worker import clustered
@@ -397,37 +400,150 @@ def test_a_nested_task(app: Rota) -> None:
         drained(app)
 
 
+# A job's last turns --------------------------------------------------------------------------------
+
+
+class Submitted:
+    """A job on its way to an engine that holds it; `runner` waits for its answer.
+
+    Attributes:
+        passed: How often its time limit has passed.
+    """
+
+    def __init__(self, engine: Here) -> None:
+        job = ClaimedJob(
+            id=JobId(1), lease=LeaseId(1), task=clustered.double.name, args='{"number": 1}',
+            queue="default", priority=0, attempt=1, max_attempts=1, timeout=0.0, enqueued_at=0.0,
+        )  # fmt: skip
+        order = Order.of(clustered.double, job, 0)
+        remote: Any = SimpleNamespace(
+            order=lambda _: order, lose=lambda _: None, value=lambda _, answer: answer.value()
+        )
+        self.events = Events()
+        self.nodes = cluster.Cluster(
+            engine,
+            [clustered.double],
+            remote,
+            notes=Notes(print),
+            events=self.events,
+            changed=lambda: None,
+        )
+        self.passed: list[int] = []
+        self.engine = engine
+        runner: Any = None
+        self.call = Call(runner)
+        self.call.job, self.call.task = job, clustered.double
+        self.limit = TimeLimit(0.0, lambda: self.passed.append(1))
+
+    def submit(self) -> None:
+        """Submit it."""
+        self.runner = self.call.runner = asyncio.create_task(self._value())
+
+    async def _value(self) -> None:
+        self.value = await self.nodes.submit(self.call, self.limit)
+
+    async def turns(self) -> None:
+        """So many of the loop that everything has been done which does not have to wait."""
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+    def hear(self, **report: Any) -> None:
+        """Hear what the node of the one bundle reports."""
+        [load] = self.nodes._loads.values()
+        self.nodes._hear(msgspec.json.encode(Report(load.key, **report)))
+
+    def become(self, slots: int) -> None:
+        """The cluster has so many slots, and jobs wait for none that is gone."""
+        self.engine.slots = slots
+        self.nodes._give_up()
+
+    async def ended(self) -> bool:
+        """Whether it was cancelled, once that is known; the bundle ends, too."""
+        await asyncio.wait({self.runner})
+        self.engine.let_go()
+        await asyncio.gather(*self.nodes._running)
+        await self.engine.close()
+        return self.runner.cancelled()
+
+
+@asynccontextmanager
+async def submitted() -> AsyncIterator[Submitted]:
+    """A job that has left."""
+    engine = Here("here")
+    one = Submitted(engine)
+    await one.nodes.prepare()
+    engine.hold()
+    await one.turns()
+    one.submit()
+    await one.turns()
+    assert engine.bundles == [1]
+    yield one
+
+
 def test_a_bundle_that_begins_too_late() -> None:
     """It begins no time limit: the runner of a job that was given up may have another one by then."""
-    passed: list[int] = []
-    job = ClaimedJob(
-        id=JobId(1), lease=LeaseId(1), task=clustered.double.name, args='{"number": 1}',
-        queue="default", priority=0, attempt=1, max_attempts=1, timeout=0.0, enqueued_at=0.0,
-    )  # fmt: skip
-    order = Order.of(clustered.double, job, 0)
-    events: Any = SimpleNamespace(emit=print)
-    remote: Any = SimpleNamespace(order=lambda _: order, lose=print)
 
-    async def one() -> None:
-        engine = Here("here")
-        nodes = cluster.Cluster(
-            engine, [], remote, notes=Notes(print), events=events, changed=lambda: None
-        )
-        await nodes.prepare()
-        engine.hold()
-        runner: Any = None
-        call = Call(runner)
-        call.job, call.task = job, clustered.double
-        limit = TimeLimit(0.0, lambda: passed.append(1))
-        call.runner = runner = asyncio.ensure_future(nodes.submit(call, limit))
-        for _ in range(5):  # turns of the loop until the bundle is with the engine
-            await asyncio.sleep(0)
-        assert engine.bundles == [1]
-        nodes.cancel(call, Stop.LOST)
-        await asyncio.wait({runner})
-        engine.let_go()
-        await asyncio.gather(*nodes._running)
-        await engine.close()
+    async def late() -> None:
+        async with submitted() as one:
+            one.nodes.cancel(one.call, Stop.LOST)
+            assert await one.ended()
+            assert not one.passed
 
-    asyncio.run(one())
-    assert not passed
+    asyncio.run(late())
+
+
+def test_an_answer_as_the_worker_stops() -> None:
+    """An answer that is there is not thrown away: its job would run again."""
+
+    async def answered() -> None:
+        async with submitted() as one:
+            one.hear(ran=[Ran(0, 0.0, Answer("returned", result="2"))])
+            one.nodes.cancel(one.call, Stop.RELEASE)
+            assert not await one.ended()
+            assert one.value == "2"
+
+    asyncio.run(answered())
+
+
+def test_a_cancel_as_its_nodes_go() -> None:
+    """A job that has not left and is to be cancelled is not left to other workers."""
+
+    async def cancelled() -> None:
+        async with submitted() as one:
+            one.hear(withdrawn=[0])
+            one.call.stop = Stop.CANCEL
+            one.nodes.cancel(one.call, Stop.CANCEL)
+            one.become(0)
+            assert await one.ended()
+            assert one.call.stop is Stop.CANCEL
+
+    asyncio.run(cancelled())
+
+
+def test_a_withdrawn_job_whose_nodes_are_gone() -> None:
+    """It waits where other workers see it, as those do that had not left."""
+
+    async def withdrawn() -> None:
+        async with submitted() as one:
+            one.become(0)
+            assert one.nodes.lacking == {clustered.double.name}
+            one.hear(withdrawn=[0])
+            assert await one.ended()
+            assert one.call.stop is Stop.UNABLE
+
+    asyncio.run(withdrawn())
+
+
+def test_a_job_that_comes_as_its_nodes_are_gone() -> None:
+    """Likewise one that its middleware has held up."""
+
+    async def late() -> None:
+        one = Submitted(Here("here"))
+        await one.nodes.prepare()
+        one.become(0)
+        one.submit()
+        assert await one.ended()
+        assert one.call.stop is Stop.UNABLE
+        assert not one.engine.bundles
+
+    asyncio.run(late())

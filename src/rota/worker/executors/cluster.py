@@ -165,6 +165,8 @@ class Cluster:
         sent = Sent(call, self._remote.order(call), limit, self._notes)
         self._sent[call] = sent
         self._waiting[sent.kind].append(sent)
+        if sent.task.name in self.lacking:
+            self._leave_to_others(sent)
         self._send_soon()
         try:
             answer = await sent.answer
@@ -179,17 +181,18 @@ class Cluster:
     def cancel(self, call: Call, reason: Stop) -> None:
         """Tell the handler on its node, which goes on in its thread there.
 
-        What has not left does not begin.
+        What has not left does not begin, and what has ended is not thrown away.
         """
         sent = self._sent.get(call)
         if sent is None or sent.place is None:
             call.runner.cancel()
             return
+        if sent.answer.done():
+            return
         load, number = sent.place
         self._engine.stop(load.slot, load.key, number)
         if reason is Stop.TIMEOUT:
-            if not sent.answer.done():
-                sent.answer.set_exception(too_long(sent.job))
+            sent.answer.set_exception(too_long(sent.job))
         elif reason is not Stop.CANCEL:
             call.runner.cancel()
 
@@ -306,7 +309,15 @@ class Cluster:
             self._waiting[sent.kind].appendleft(sent)
             if sent.call.stop is not None:
                 sent.call.runner.cancel()
+            elif sent.task.name in self.lacking:
+                self._leave_to_others(sent)
         self._send_soon()
+
+    def _leave_to_others(self, sent: Sent) -> None:
+        """It waits where other workers see it, and this one as soon as it can run it."""
+        if sent.call.stop is None:
+            sent.call.stop = Stop.UNABLE
+            sent.call.runner.cancel()
 
     def _learn(self, task: str, seconds: float) -> None:
         """How long the runs of a task take, and so how many jobs may be under way."""
@@ -354,9 +365,7 @@ class Cluster:
             self._changed()
         for sent in self._sent.values():
             if sent.place is None and sent.task.name in lacking:
-                # It waits where other workers see it, and this one as soon as it can run it.
-                sent.call.stop = Stop.UNABLE
-                sent.call.runner.cancel()
+                self._leave_to_others(sent)
 
     def _measure(self) -> None:
         """As many jobs may wait as are under way; what has hardly changed need not be told."""
