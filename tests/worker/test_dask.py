@@ -115,6 +115,34 @@ def test_a_killed_node(app: Rota, cluster: Any, tmp_path: Path) -> None:
     assert record.attempt == 2
 
 
+def become(status: str, pid: int, dask_worker: Any) -> None:
+    """Let a node pause, or go on; it does so by itself where its memory is full, or free again."""
+    if os.getpid() == pid:
+        dask_worker.memory_manager.memory_pause_fraction = False
+        dask_worker.status = distributed.Status[status]
+
+
+@pytest.mark.large
+def test_a_node_that_pauses(app: Rota, cluster: Any, tmp_path: Path) -> None:
+    """It ends what it runs, and other nodes run what comes."""
+    linger, double = adopt(app, clustered.linger, max_attempts=1), adopt(app, clustered.double)
+    handle = linger.enqueue(str(tmp_path), 1)
+    with (
+        app.events.collect(ClusterChanged) as changes,
+        working(app, dask=cluster.scheduler_address),
+        Client(cluster, set_as_default=False) as client,
+    ):
+        until((tmp_path / "began-1-1").exists, seconds=PATIENT)
+        pid = int((tmp_path / "began-1-1").read_text(encoding="utf-8"))
+        client.run(become, "paused", pid)
+        until(lambda: changes[-1].slots == 1, seconds=PATIENT)
+        assert double.enqueue(1).result(timeout=PATIENT) == 2
+        clustered.note(str(tmp_path), "go")
+        assert handle.wait(timeout=PATIENT).state is State.COMPLETED
+        client.run(become, "running", pid)
+        until(lambda: changes[-1].slots == 2, seconds=PATIENT)
+
+
 @pytest.mark.large
 def test_a_resource(app: Rota, cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A job waits for a node that has what it asks for, and runs there."""

@@ -14,7 +14,7 @@ import pytest
 from rota import Backoff, JobFailed, Rota, State
 from rota.events import ClusterChanged
 from rota.worker.executors import cluster, dask, node
-from tests.fixtures.workers import LONG, until, working
+from tests.fixtures.workers import LONG, records, until, working
 from tests.worker import clustered
 from tests.worker.engines import adopt
 
@@ -25,28 +25,39 @@ class Scheduler:
     Attributes:
         nodes: How many threads each node has, by their addresses.
         mute: Nodes that do not answer.
+        paused: Those that take nothing more for the time being.
         silent: Whether it does not answer either.
         refused: So many of the next bundles find another process than that for which they were
             meant.
         met: The nodes that were asked which process they are, one after another.
+        used: The nodes that were given bundles, one after another.
         clients: Those that have found it.
     """
 
     def __init__(self) -> None:
         self.nodes = {"a": 2}
         self.mute: set[str] = set()
+        self.paused: set[str] = set()
         self.silent = False
         self.refused = 0
         self.met: list[str] = []
+        self.used: list[str] = []
         self.clients: list[Client] = []
 
     async def identity(self) -> dict[str, Any]:
         """What it knows of its nodes."""
         if self.silent:
             await asyncio.Event().wait()
-        running = {"status": "running", "resources": {}}
-        every = {address: {"nthreads": count, **running} for address, count in self.nodes.items()}
-        return {"workers": every}
+        return {
+            "workers": {
+                address: {
+                    "nthreads": count,
+                    "resources": {},
+                    "status": "paused" if address in self.paused else "running",
+                }
+                for address, count in self.nodes.items()
+            }
+        }
 
 
 class Client:
@@ -108,6 +119,7 @@ class Client:
         if self.scheduler.refused or workers is None or allow_other_workers:
             self.scheduler.refused -= 1
             return Future(refuse())
+        self.scheduler.used += workers
         return Future(asyncio.to_thread(node.run, bundle, tell))
 
     async def close(self) -> None:
@@ -174,6 +186,28 @@ def test_a_connection_that_was_lost(app: Rota, scheduler: Scheduler, tmp_path: P
         clustered.note(str(tmp_path), "go")
         assert told.result(timeout=LONG) == "told"
     assert [client.status for client in scheduler.clients] == ["closed", "closed"]
+
+
+def test_a_node_that_pauses(app: Rota, scheduler: Scheduler, tmp_path: Path) -> None:
+    """It goes on with what it has, and takes nothing more before it is running again."""
+    scheduler.nodes = {"a": 1}
+    deaf = adopt(app, clustered.deaf, max_attempts=1)
+    with app.events.collect(ClusterChanged) as changes, working(app, dask="here"):
+        first = deaf.enqueue(str(tmp_path), 1)
+        until((tmp_path / "began-1").exists)
+        scheduler.paused = {"a"}
+        until(lambda: changes[-1].slots == 0)
+        scheduler.nodes = {"a": 1, "b": 1}
+        until(lambda: changes[-1].slots == 1)
+        after = deaf.enqueue(str(tmp_path), 2)
+        until((tmp_path / "began-2").exists)
+        last = deaf.enqueue(str(tmp_path), 3)
+        until(lambda: last.record().state is State.RUNNING)
+        clustered.note(str(tmp_path), "go")
+        for handle in (first, after, last):
+            assert handle.wait(timeout=LONG).state is State.COMPLETED
+    assert [record.errors for record in records(app)] == [()] * 3
+    assert scheduler.used == ["a", "b", "b"]
 
 
 def test_where_it_was_meant_to_run(app: Rota, scheduler: Scheduler) -> None:

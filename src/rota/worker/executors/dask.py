@@ -24,6 +24,12 @@ logger = logging.getLogger("rota")
 LOOK = 0.5
 """Seconds between two looks at the nodes."""
 
+TAKES = "running"
+"""What Dask says of a node that takes bundles."""
+
+HOLDS = frozenset({TAKES, "paused", "closing_gracefully"})
+"""What it says of those that go on with what they have. One whose memory is nearly full pauses."""
+
 TIMEOUT = 10.0
 """Seconds in which the scheduler must answer, and a new node."""
 
@@ -45,16 +51,18 @@ class Node:
         address: Where it is.
         node: Which process it is.
         lost: Done once it is gone.
+        takes: Whether it takes bundles now.
     """
 
-    def __init__(self, address: str, process: str, threads: int, has: Mapping[str, float]) -> None:
+    def __init__(self, address: str, process: str, said: Mapping[str, Any]) -> None:
         self.address = address
         self.node = process
         self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.threads = threads
-        self.has = has
-        self.free = threads
-        self.left = dict(has)
+        self.takes = said["status"] == TAKES
+        self.threads: int = said["nthreads"]
+        self.has: Mapping[str, float] = said["resources"]
+        self.free = self.threads
+        self.left = dict(self.has)
 
     def suits(self, wanted: Mapping[str, float], left: Mapping[str, float]) -> bool:
         """Whether these resources are among those that are left."""
@@ -159,11 +167,16 @@ class Dask:
     async def _look(self) -> None:
         """Which nodes there are."""
         known = (await asyncio.wait_for(self._client.scheduler.identity(), TIMEOUT))["workers"]
-        there = {address: said for address, said in known.items() if said["status"] == "running"}
+        there = {address: said for address, said in known.items() if said["status"] in HOLDS}
         for address in there.keys() - self._nodes.keys() - self._meeting:
             self._meeting.add(address)
             self._do(self._meet(address, there[address]))
         self._lose([address for address in self._nodes if address not in there])
+        for address, each in self._nodes.items():
+            takes = there[address]["status"] == TAKES
+            if takes is not each.takes:
+                each.takes = takes
+                self._count()
 
     async def _meet(self, address: str, said: Mapping[str, Any]) -> None:
         """Let a new node say which process it is; a silent one keeps no other waiting."""
@@ -178,7 +191,7 @@ class Dask:
         elif isinstance(found, str):
             self._meeting.discard(address)
             self._strange.discard(address)
-            self._nodes[address] = Node(address, found, said["nthreads"], said["resources"])
+            self._nodes[address] = Node(address, found, said)
             self._count()
         else:
             asyncio.get_running_loop().call_later(TIMEOUT, self._meeting.discard, address)
@@ -193,7 +206,7 @@ class Dask:
             self._count()
 
     def _count(self) -> None:
-        self.slots = sum(each.threads for each in self._nodes.values())
+        self.slots = sum(each.threads for each in self._nodes.values() if each.takes)
         self._changed()
 
     def _do(self, coroutine: Coroutine[Any, Any, None]) -> None:
@@ -212,7 +225,9 @@ class Dask:
             return None
         wanted = needs.get("resources", {})
         free = [
-            each for each in self._nodes.values() if each.free and each.suits(wanted, each.left)
+            each
+            for each in self._nodes.values()
+            if each.takes and each.free and each.suits(wanted, each.left)
         ]
         if not free:
             return None
