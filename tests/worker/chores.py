@@ -39,12 +39,14 @@ def headers(ctx: Context) -> dict[str, str]:
 
 
 @rota.task(executor="process")
-def fork(file: str) -> None:
-    """Leave a process behind that has all that this one has open; note its id, and do not end."""
+def fork(file: str, *, ends: bool = False) -> None:
+    """Leave a process behind that has all that this one has open; note its id, and end or do not."""
     if (pid := os.fork()) == 0:
         time.sleep(600)
         os._exit(0)
     Path(file).write_text(str(pid), encoding="utf-8")
+    if ends:
+        os._exit(3)
     time.sleep(600)
 
 

@@ -294,10 +294,12 @@ def test_an_idle_child_that_died(app: Rota) -> None:
         assert where.enqueue().result(timeout=20) != first
 
 
-def test_a_child_that_leaves_a_process_behind(app: Rota, tmp_path: Path) -> None:
-    """Its time limit ends the job, and gives its slot back, though that process has the pipe."""
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_child_that_leaves_a_process_behind(app: Rota, tmp_path: Path, *, ends: bool) -> None:
+    """Its time limit ends the job, or its own end does, though that process has the pipe."""
     file = tmp_path / "pid"
-    stuck = adopt(app, chores.fork, max_attempts=1, timeout=2.0).enqueue(str(file))
+    fork = adopt(app, chores.fork, max_attempts=1, timeout=None if ends else 2.0)
+    stuck = fork.enqueue(str(file), ends=ends)
     after = adopt(app, chores.whereabouts).enqueue()
     with working(app, processes=1):
         until(file.exists)
@@ -306,3 +308,6 @@ def test_a_child_that_leaves_a_process_behind(app: Rota, tmp_path: Path) -> None
             assert after.result(timeout=20)
         finally:
             os.kill(int(file.read_text(encoding="utf-8")), signal.SIGKILL)
+    assert stuck.record().errors[0].exception == (
+        "rota.ChildDied" if ends else "builtins.TimeoutError"
+    )

@@ -7,10 +7,7 @@ child starts with the worker: what is wrong with them is known before anything i
 """
 
 import asyncio
-import contextlib
 import multiprocessing
-import os
-import socket
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -36,6 +33,9 @@ from rota.worker.homes import Home, Homes
 
 ENDING = 1.0
 """Seconds that a child without lifespans has to end."""
+
+LOOK = 1.0
+"""Seconds between two looks whether a child that does not answer is still there."""
 
 
 class Child:
@@ -101,6 +101,10 @@ class Child:
 
     def _received(self) -> Answer:
         try:
+            # A process that the handler has forked holds the pipe open beyond the child's end.
+            while not self._pipe.poll(LOOK):
+                if self.ended and not self._pipe.poll():
+                    raise self._died()
             return msgspec.json.decode(self._pipe.recv_bytes(), type=Answer)
         except (EOFError, OSError) as error:
             raise self._died() from error
@@ -116,18 +120,9 @@ class Child:
         return not self._process.is_alive()
 
     def kill(self) -> None:
-        """Stop the process, whatever it does, and the wait for its answer.
-
-        The pipe is shut down, since a process that the handler has forked keeps the other end open.
-        """
+        """Stop the process, whatever it does, and so the wait for its answer."""
         self.alive = False
         self._process.kill()
-        if os.name == "posix":  # where the pipe is a pair of sockets
-            with (
-                contextlib.suppress(OSError),
-                socket.socket(fileno=os.dup(self._pipe.fileno())) as end,
-            ):
-                end.shutdown(socket.SHUT_RDWR)
 
     def close(self, seconds: float) -> bool:
         """Let an idle process end, and kill it after so many seconds; whether it ended by itself."""
