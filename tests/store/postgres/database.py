@@ -152,26 +152,6 @@ class Database:
             )
         )
 
-    def ended_holes(self) -> int:
-        """How many of these have ended; transactions of other tests are among them."""
-        return int(
-            self.one(
-                "SELECT count(*) FROM (SELECT DISTINCT ON (lane) hole_xids FROM rota.cursor"
-                " ORDER BY lane, seq DESC) AS newest, unnest(hole_xids) AS xid"
-                " WHERE pg_visible_in_snapshot(xid, pg_current_snapshot())"
-            )
-        )
-
-    def open_then(self, mark: str) -> int:
-        """How many transactions were open, server-wide, when the newest mark was written."""
-        table = sql.Identifier("rota", mark)
-        newest = sql.SQL("SELECT snapshot FROM {} ORDER BY seq DESC LIMIT 1").format(table)
-        return int(
-            self.one(
-                sql.SQL("SELECT count(*) FROM pg_snapshot_xip(({}))").format(newest).as_string()
-            )
-        )
-
     def sizes(self) -> list[int]:
         """The bytes of the log's segments."""
         return [int(self.one("SELECT pg_relation_size(%s::regclass)", name)) for name in LOG]

@@ -167,8 +167,7 @@ def test_timers_under_a_held_snapshot(db: Database, late: Raw) -> None:
     after = stage()
     assert after <= 1.5 * before + 20, (before, after)
     idle = buffers(db, timer.STAGE(size=LIMIT)), buffers(db, timer.STAGE_NEXT())
-    # What was open anywhere on the server is looked up.
-    assert max(idle) <= 40 + 12 * db.open_then("timer_mark"), idle
+    assert max(idle) <= 40, idle
     late.rollback()
 
 
