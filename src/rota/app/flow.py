@@ -10,6 +10,7 @@ Nothing is stored before the block ends; the nodes are checked when they are add
 """
 
 from datetime import timedelta
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -76,9 +77,10 @@ class Flow(Group):
     ) -> None:
         if error is None:
             home = self._enqueuing.flow_home(self._place)
-            run = home.database.run
             home.database.require_transaction(self._conn)
-            drive(self._storing(home), lambda operation: run(operation, self._conn))
+            conn = home.database.joining(self._conn)
+            run = partial(home.database.run, conn=conn)
+            drive(self._storing(home, own=conn is None), run)
         self._builder.open = False
 
     async def __aenter__(self) -> Self:
@@ -92,20 +94,21 @@ class Flow(Group):
     ) -> None:
         if error is None:
             home = await self._enqueuing.aflow_home(self._place)
-            run = home.database.arun
             await home.database.arequire_transaction(self._conn)
-            await adrive(self._storing(home), lambda operation: run(operation, self._conn))
+            conn = await home.database.ajoining(self._conn)
+            run = partial(home.database.arun, conn=conn)
+            await adrive(self._storing(home, own=conn is None), run)
         self._builder.open = False
 
     @property
     def _place(self) -> FlowPlace:
         return FlowPlace(self.name, self._on, self._conn, self._builder.shards)
 
-    def _storing(self, home: "Enqueuer") -> Steps[None]:
+    def _storing(self, home: "Enqueuer", *, own: bool) -> Steps[None]:
         flows, order = home.database.store.flows, self._order(home)
         made: Made = yield flows.create(order)
         self._stored(home, order, made)
-        if self._conn is None and (empty := made.without_jobs()):
+        if own and (empty := made.without_jobs()):
             yield flows.decide(empty)
 
     def _order(self, home: "Enqueuer") -> FlowOrder:

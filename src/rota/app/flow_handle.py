@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Generator
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rota.app.handle import JobHandle
@@ -142,11 +143,13 @@ class FlowHandle:
 
         No node begins any more, jobs that wait are cancelled, and running ones are asked to stop.
         """
-        return self._enqueuer.database.run(self._cancelling())
+        database = self._enqueuer.database
+        return database.run(self._cancelling(), database.joining(None))
 
     async def acancel(self) -> bool:
         """`cancel` for async code."""
-        return await self._enqueuer.database.arun(self._cancelling())
+        database = self._enqueuer.database
+        return await database.arun(self._cancelling(), await database.ajoining(None))
 
     def retry(self) -> int:
         """Retry what failed or was cancelled; begin anew whatever waits for it, even if it has run.
@@ -166,10 +169,12 @@ class FlowHandle:
         return self._enqueuer.database.store.flows
 
     def _run(self, steps: Steps[T]) -> T:
-        return drive(steps, self._enqueuer.database.run)
+        database = self._enqueuer.database
+        return drive(steps, partial(database.run, conn=database.joining(None)))
 
     async def _arun(self, steps: Steps[T]) -> T:
-        return await adrive(steps, self._enqueuer.database.arun)
+        database = self._enqueuer.database
+        return await adrive(steps, partial(database.arun, conn=await database.ajoining(None)))
 
     def _cancelling(self) -> Operation[bool]:
         return self._flows.stop(self.id, STOPPED_BY_HAND, self._enqueuer.queues.cancelled())

@@ -216,6 +216,7 @@ class JobHandle(Generic[T]):
         """
         from rota.app.signals import signalling  # here: most programs send none
 
+        conn = self._database.joining(conn)
         steps = signalling(self._database, self.id, name, payload, id, own=conn is None)
         drive(steps, partial(self._database.run, conn=conn))
 
@@ -230,6 +231,7 @@ class JobHandle(Generic[T]):
         """`signal` for async code."""
         from rota.app.signals import signalling  # here, as in `signal`
 
+        conn = await self._database.ajoining(conn)
         steps = signalling(self._database, self.id, name, payload, id, own=conn is None)
         await adrive(steps, partial(self._database.arun, conn=conn))
 

@@ -92,13 +92,16 @@ class Jobs:
         By state and queue, counters give the exact number, at a cost that does not grow with the
         jobs. With `task=`, `subject=` or `conn=` the jobs are read and counted.
         """
+        database = self._database
+        conn = database.joining(conn)
         if conn is None and _counted(wanted):
-            return _sum(job_filter(wanted), self._database.run(self._database.store.queues()))
-        return self._database.run(self._database.store.count_jobs(job_filter(wanted)), conn)
+            return _sum(job_filter(wanted), database.run(database.store.queues()))
+        return database.run(database.store.count_jobs(job_filter(wanted)), conn)
 
     async def acount(self, *, conn: object = None, **wanted: Unpack[Wanted]) -> int:
         """`count` for async code."""
         database = self._database
+        conn = await database.ajoining(conn)
         if conn is None and _counted(wanted):
             return _sum(job_filter(wanted), await database.arun(database.store.queues()))
         return await database.arun(database.store.count_jobs(job_filter(wanted)), conn)

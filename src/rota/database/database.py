@@ -149,6 +149,14 @@ class Database:
         except SchemaMissing as error:
             raise self._missing_there(error) from error
 
+    def joining(self, conn: object) -> object:
+        """The connection whose transaction an operation of a program joins: that which was given."""
+        return conn
+
+    async def ajoining(self, conn: object) -> object:
+        """`joining` for async code."""
+        return conn
+
     def require_transaction(self, conn: object) -> None:
         """Refuse a caller's connection on which each statement is a transaction of its own.
 

@@ -51,6 +51,7 @@ def test_sqlite_in_memory() -> None:
     run(
         "sqlite:///shop.db",
         "test_enqueue",
+        "test_joining",
         "test_kit",
         "test_kit_async",
         "test_tasks",
@@ -61,7 +62,9 @@ def test_sqlite_in_memory() -> None:
 @pytest.mark.large
 def test_postgres(postgres_url: str) -> None:
     """Connections and workers on PostgreSQL through psycopg 3."""
-    said = run(postgres_url, "test_enqueue", "test_kit", "test_kit_async", "test_worker")
+    said = run(
+        postgres_url, "test_enqueue", "test_joining", "test_kit", "test_kit_async", "test_worker"
+    )
     assert ", psycopg," in said
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from rota.contrib.django.address import IN_MEMORY, address
 from rota.database.adapters import Blocking
 from rota.database.database import Database
+from rota.database.through_django import connection_of, in_transaction
 from rota.errors import ConfigError, SchemaMissing, SchemaOutdated
 from rota.store import migrate
 from rota.store.operation import Operation
@@ -23,6 +24,17 @@ T = TypeVar("T")
 
 JOINING = {"enqueue", "get", "notes", "cancel", "retry", "delete"}
 """Operations of programs on jobs. Workers use others, in threads where Django has no connection."""
+
+INSIDE = {
+    *("list_jobs", "count_jobs", "load", "flows", "memberships", "runs_again"),
+    *("cron_entries", "cron_add", "cron_change", "cron_remove", "cron_run"),
+    *("cron_pause", "cron_resume"),
+    *("pause", "resume", "queue_settings", "set_queue"),
+}
+"""Operations that join a transaction, and elsewhere need not take Django's connection.
+
+What takes several of them, such as storing a flow, asks for `joining` first.
+"""
 
 
 class DjangoDatabase(Database):
@@ -99,15 +111,35 @@ class DjangoDatabase(Database):
 
     def run(self, operation: Operation[T], conn: object = None) -> T:
         """Run an operation: in the transaction of `conn`, else as Django's connection has it."""
+        if operation.name in INSIDE:
+            conn = self.joining(conn)
         return super().run(operation, self._joined(operation, conn))
 
     async def arun(self, operation: Operation[T], conn: object = None) -> T:
         """`run` for async code, in the thread of Django's ORM."""
+        if operation.name in INSIDE:
+            conn = await self.ajoining(conn)
         return await super().arun(operation, self._joined(operation, conn))
 
+    def joining(self, conn: object) -> object:
+        """The connection that was given; else Django's of this thread, where it has a transaction."""
+        if conn is None and self._follows and self._confined is None:
+            own = connection_of(self.alias)
+            # Asking one that is not open would open it.
+            return self.alias if own.connection is not None and in_transaction(own) else None
+        return conn
+
+    async def ajoining(self, conn: object) -> object:
+        """`joining` for async code: of the thread of Django's ORM."""
+        from asgiref.sync import sync_to_async
+
+        return await sync_to_async(self.joining, thread_sensitive=True)(conn)
+
     def _joined(self, operation: Operation[T], conn: object) -> object:
-        if conn is None and self._follows and operation.name in JOINING:
-            return self.alias
+        if conn is None and self._follows:
+            # No other connection reaches a database in memory.
+            always = operation.name in JOINING or self._url == IN_MEMORY
+            return self.alias if always else None
         return conn
 
     def _join(self, found: Blocking, operation: Operation[T], *, own: bool = False) -> T:

@@ -8,6 +8,7 @@ from django.test import TestCase
 from django.urls import reverse
 
 from rota import State
+from rota.contrib.django import rota
 from rota.contrib.django.models import Job
 from tests.contrib.django.suite.chores import note, pay
 
@@ -91,6 +92,18 @@ class Admin(TestCase):
         self.assertEqual((one.status, two.status), (State.AVAILABLE, State.CANCELLED))
         self.assertContains(self.act("discard", one.id, two.id), "2 of 2 jobs discarded")
         self.assertEqual(self.listed(self.page()), [])
+
+    def test_retry_of_a_flow(self) -> None:
+        """A job that has ended its node is left to a retry of its flow, which the page names."""
+        self.allow("view", "retry")
+        with rota.flow("order") as flow:
+            first = flow.add(note.using(queue=self.queue), 3)
+            flow.add(note.using(queue=self.queue), 4, after=[first])
+        [handle] = [job for job in rota.jobs.list(queue=self.queue) if job.args == '{"number":3}']
+        flow.handle.cancel()
+        said = self.act("retry", handle.id)
+        self.assertContains(said, "0 of 1 jobs retried")
+        self.assertContains(said, f"whose nodes have ended: {flow.handle.id}")
 
     def test_read_only(self) -> None:
         """The model writes nothing."""
