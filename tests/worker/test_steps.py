@@ -256,7 +256,7 @@ def test_bad_names_and_functions(app: Rota) -> None:
     assert job.record().state is State.COMPLETED
     assert len(told) == 8
     assert "the limit is 1,000,000" in told[3]
-    assert "has run, but its result cannot be remembered" in told[4]
+    assert "has run, but its result cannot be remembered: the value " in told[4]
     assert job.steps() == []
 
 
@@ -425,7 +425,7 @@ def test_signals_that_are_refused(app: Rota) -> None:
         (lambda: job.signal(""), ConfigError, "a name of 1 to"),
         (lambda: job.signal("a#2"), ConfigError, "a name cannot contain #"),
         (lambda: job.signal("a", id=""), ConfigError, "id of a signal"),
-        (lambda: job.signal("a", object()), ArgsError, "its payload cannot be stored"),
+        (lambda: job.signal("a", object()), ArgsError, "its payload cannot be stored: the value "),
         (lambda: job.signal("a", "x" * 1_000_001), ArgsError, "the limit is 1,000,000"),
         (lambda: app.job(job.id + 1).signal("a"), JobNotFound, "does not exist"),
         (lambda: app.job(-1).signal("a"), JobNotFound, "no job can have this id"),

@@ -358,15 +358,15 @@ def codec_of(function: Callable[..., Any]) -> ResultCodec:
     try:
         return _codec(annotation)
     except TypeError:
-        return ResultCodec(annotation, "a step")
+        return ResultCodec(annotation)
 
 
 @functools.lru_cache(maxsize=256)
 def _codec(annotation: object) -> ResultCodec:
-    return ResultCodec(annotation, "a step")
+    return ResultCodec(annotation)
 
 
-ANYTHING = ResultCodec(Any, "a step")
+ANYTHING = ResultCodec(Any)
 _NEVER = datetime.fromtimestamp(0, UTC)
 
 

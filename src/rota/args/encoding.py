@@ -316,22 +316,22 @@ class ArgsCodec:
 
 
 class ResultCodec:
-    """How the result of one task becomes JSON text and comes back."""
+    """How the result of a task, or another value, becomes JSON text and comes back."""
 
     __slots__ = ("_comparison", "_decode", "_subject")
 
-    def __init__(self, annotation: object, task: str) -> None:
+    def __init__(self, annotation: object, task: str | None = None) -> None:
         """Prepare for one return annotation.
 
         Args:
             annotation: Resolved, not a string; `inspect.Signature.empty` counts as `Any`.
-            task: The task's name, for messages.
+            task: The task's name, for messages; without it, the caller says what they are about.
 
         Raises:
             ArgsError: Results of that type cannot be stored.
         """
-        self._subject = f"result of task {task!r}"
-        shape = signature.shape_of(annotation, self._subject)
+        self._subject = "" if task is None else f"result of task {task!r}"
+        shape = signature.shape_of(annotation, self._subject or "the result of a step")
         self._comparison = shape.comparison
         self._decode = reader(shape.annotation)
 

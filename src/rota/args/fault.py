@@ -27,11 +27,12 @@ class Fault:
         return Fault(self.reason, step + self.path)
 
     def told(self, subject: str) -> str:
-        """Return the message about a subject such as "args of task 'send'"."""
+        """Return the message about a subject such as "args of task 'send'", or about none."""
         path = self.path.removeprefix(".")
         if len(path) > LONGEST_PATH:
             path = path[:LONGEST_PATH] + "…"
-        return f"{subject}: {f'`{path}`' if path else 'the value'} {self.reason}"
+        told = f"{f'`{path}`' if path else 'the value'} {self.reason}"
+        return f"{subject}: {told}" if subject else told
 
 
 def of_reading(error: Exception) -> Fault:
