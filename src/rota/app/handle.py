@@ -239,13 +239,15 @@ class JobHandle(Generic[T]):
         """The job's steps, sleeps and waits, and the signals that it has not taken, oldest first."""
         from rota.model.memory import records  # here: few jobs have steps
 
-        return records(self._database.run(self._remembered()).get(self.id, ()))
+        conn = self._database.joining(None)
+        return records(self._database.run(self._remembered(), conn).get(self.id, ()))
 
     async def asteps(self) -> "list[StepRecord]":
         """`steps` for async code."""
         from rota.model.memory import records  # here, as in `steps`
 
-        return records((await self._database.arun(self._remembered())).get(self.id, ()))
+        conn = await self._database.ajoining(None)
+        return records((await self._database.arun(self._remembered(), conn)).get(self.id, ()))
 
     def _remembered(self) -> "Operation[dict[JobId, list[Remembered]]]":
         return self._database.store.memory.load([_possible(self.id)])

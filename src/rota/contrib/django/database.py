@@ -26,7 +26,7 @@ JOINING = {"enqueue", "get", "notes", "cancel", "retry", "delete"}
 """Operations of programs on jobs. Workers use others, in threads where Django has no connection."""
 
 INSIDE = {
-    *("list_jobs", "count_jobs", "load", "flows", "memberships", "runs_again"),
+    *("list_jobs", "count_jobs", "queues", "flows", "memberships", "runs_again"),
     *("cron_entries", "cron_add", "cron_change", "cron_remove", "cron_run"),
     *("cron_pause", "cron_resume"),
     *("pause", "resume", "queue_settings", "set_queue"),
