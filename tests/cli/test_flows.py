@@ -270,6 +270,9 @@ def test_retrying_all_leaves_flows_alone(app: Rota) -> None:
     app.find_task("pay").enqueue()
     drain(app)
     job = app.flows.get(flow).job("pay").id
+    result = rota("jobs", "retry", "--all-discarded", "--dry-run", url=app.url)
+    assert result.stdout == "2 jobs would be retried\n"
+    assert "jobs of flows' nodes that have ended would be left as they are" in result.stderr
     result = rota("jobs", "retry", "--all-discarded", url=app.url)
     assert (result.exit_code, result.stdout) == (0, "1 job is available again\n")
     assert (

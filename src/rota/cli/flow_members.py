@@ -8,6 +8,12 @@ from rota.terminal.advice import addressed
 NAMED = 5
 """How many flows one line names."""
 
+STILL_HELD = (
+    "jobs of flows' nodes that have ended would be left as they are, if there are any among them: "
+    "rota flows retry runs these again"
+)
+"""What a dry run says: only a look at each job tells which these are."""
+
 
 def node_of(member: Membership) -> str:
     """The node of a job, and its flow."""

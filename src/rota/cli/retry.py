@@ -98,12 +98,14 @@ def _retry_given(rota: "Rota", wanted: list[JobId], *, alone: bool, as_json: boo
 def _retry_found(
     rota: "Rota", said: Mapping[str, str], *, alone: bool, dry_run: bool, as_json: bool
 ) -> None:
-    from rota.cli.flow_members import many_held
+    from rota.cli.flow_members import STILL_HELD, many_held
 
     acted = act_on_found(
         rota, "retry", said, dry_run=dry_run, yes=True, as_json=as_json, alone=alone
     )
     if acted is None:
+        if not (alone or as_json) and rota.flows.list(limit=1):
+            click.echo(f"({STILL_HELD})", err=True)
         return
     changed, left = acted
     if as_json or changed or not left:
