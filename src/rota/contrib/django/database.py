@@ -131,9 +131,11 @@ class DjangoDatabase(Database):
 
     async def ajoining(self, conn: object) -> object:
         """`joining` for async code: of the thread of Django's ORM."""
+        if conn is not None:
+            return conn
         from asgiref.sync import sync_to_async
 
-        return await sync_to_async(self.joining, thread_sensitive=True)(conn)
+        return await sync_to_async(self.joining, thread_sensitive=True)(None)
 
     def _joined(self, operation: Operation[T], conn: object) -> object:
         if conn is None and self._follows:
