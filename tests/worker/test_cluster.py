@@ -274,7 +274,7 @@ def test_resources_that_nobody_has(
     with app.events.collect(ClusterChanged) as changes, using(app, session_timeout=1.0):
         handle = on_gpu.enqueue()
         assert double.enqueue(1).result(timeout=20) == 2
-        assert handle.record().state is State.AVAILABLE
+        until(lambda: handle.record().state is State.AVAILABLE)
         assert [(one.slots, one.lacking) for one in changes] == [(2, (clustered.on_gpu.name,))]
         until(lambda: knowing(handle.id) == 0)
         engines[0].become(3, "GPU")
